@@ -1,0 +1,129 @@
+"""The block: facts and excerpts as guarded, capped text for one host. Pure: values in, text out.
+
+Same facts, same bytes: no clock and no chance enters the facts part. Every item is one quoted line, caps are counted on
+the finished text, and with nothing to say the block is the empty string.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from clawmark.facts.gate import PREFIXES
+from clawmark.facts.ladder import STRENGTH, effective_confidence
+from clawmark.guard import markers
+from clawmark.model import SHARED, Block, Excerpt, Fact
+from clawmark.text import canonical, cut, normal
+
+FACT_LINE = 700
+"""Longest value shown; the rest of it is one `clawmark_search` away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What one host can take. total and facts are caps in characters; excerpts is the most that are recalled."""
+
+    total: int = 12_000
+    facts: int = 6_000
+    excerpts: int = 6
+
+
+PROFILES = {
+    "openclaw": Profile(),
+    "claude-code": Profile(total=9_500, excerpts=3),
+    "cli": Profile(),
+}
+"""Known hosts. Claude Code cuts what a hook adds at 10,000 characters and keeps it in its transcript."""
+
+_TRIVIAL = re.compile(
+    r"(?:hi|hey|hello|yo|ok(?:ay)?|k|yes|yep|yeah|no|nope|sure|thanks?|thank you|thx|ty|cool|great|nice|good|fine|done"
+    r"|continue|go on|go ahead|proceed|next|more|stop|wait|please|lol|haha|bye|good (?:morning|night|evening)"
+    r"|hallo|ja|nein|danke|好的?|嗯|是的?|谢谢|你好|はい|いいえ|ありがとう|おはよう|네|아니요)?[\s.!?,。！？~…]*"
+)
+
+
+def is_trivial(prompt: str) -> bool:
+    """A prompt that asks nothing of memory: a greeting, an assent, punctuation, pictures."""
+    text = normal(prompt).strip()
+    return not any(char.isalnum() for char in text) or _TRIVIAL.fullmatch(text) is not None
+
+
+def shown_facts(facts: Sequence[Fact], *, scope: str, threshold: float, now: datetime) -> list[Fact]:
+    """The facts a block shows, in its order: believed enough, own before shared, none twice."""
+    believed = [fact for fact in facts if effective_confidence(fact, now) >= threshold]
+    own = {fact.key for fact in believed if fact.scope == scope}
+    believed = [fact for fact in believed if fact.scope != SHARED or scope == SHARED or fact.key not in own]
+    return sorted(believed, key=_place)
+
+
+def _place(fact: Fact) -> tuple[int, int, str, int]:
+    prefix = next((i for i, p in enumerate(PREFIXES) if fact.key.startswith(p)), len(PREFIXES))
+    return -STRENGTH.get(fact.source, 0), prefix, fact.key, int(fact.scope == SHARED)
+
+
+def build(
+    facts: Sequence[Fact], recalled: Sequence[Excerpt], *, profile: Profile, nonce: str, zone: tzinfo | None
+) -> Block:
+    """The finished block. `facts` in the order of `shown_facts`, `recalled` best first; zone None = this machine's."""
+    known = {canonical(normal(fact.value)) for fact in facts}
+    recalled = [e for e in recalled if canonical(normal(e.excerpt)) not in known]
+    head, tail = markers.opening(nonce), markers.closing(nonce)
+    room = profile.total - len(head) - len(tail) - 2
+    fact_lines, shown = _facts(facts, min(room, profile.facts), zone)
+    room -= sum(len(line) + 1 for line in fact_lines)
+    recall_lines, used = _recalled(recalled, room, zone)
+    if not fact_lines and not recall_lines:
+        return Block("")
+    text = "\n".join([head, *fact_lines, *recall_lines, tail])
+    return Block(text, tuple(facts[:shown]), tuple(recalled[:used]), len(facts) - shown)
+
+
+def _facts(facts: Sequence[Fact], room: int, zone: tzinfo | None) -> tuple[list[str], int]:
+    lines = [_fact_line(fact, zone) for fact in facts]
+    taken = _that_fit(lines, room - len(markers.FACTS) - 1)
+    if taken < len(lines):
+        taken = _that_fit(lines, room - len(markers.FACTS) - 1 - len(_more(len(lines))) - 1)
+    if not taken:
+        return [], 0
+    more = [_more(len(lines) - taken)] if taken < len(lines) else []
+    return [markers.FACTS, *lines[:taken], *more], taken
+
+
+def _recalled(recalled: Sequence[Excerpt], room: int, zone: tzinfo | None) -> tuple[list[str], int]:
+    lines = [_excerpt_line(excerpt, zone) for excerpt in recalled]
+    taken = _that_fit(lines, room - len(markers.RECALLED) - 1)
+    return ([markers.RECALLED, *lines[:taken]], taken) if taken else ([], 0)
+
+
+def _that_fit(lines: Sequence[str], room: int) -> int:
+    for count, line in enumerate(lines):
+        room -= len(line) + 1
+        if room < 0:
+            return count
+    return len(lines)
+
+
+def _more(count: int) -> str:
+    return f"({count} more facts are not shown; search with clawmark_search)"
+
+
+def _fact_line(fact: Fact, zone: tzinfo | None) -> str:
+    writer = {"user": "you", "agent": "agent", "extracted": "noted"}.get(fact.source, "noted")
+    value = fact.value if len(fact.value) <= FACT_LINE else cut(fact.value, FACT_LINE) + "…"
+    return f"- {fact.key}: {markers.quote(value)} ({writer}, {_date(fact.observed_at, zone)})"
+
+
+def _excerpt_line(excerpt: Excerpt, zone: tzinfo | None) -> str:
+    if excerpt.role == "assistant":
+        speaker = "assistant"
+    else:
+        speaker = (
+            markers.defuse(excerpt.author)[:40].translate({ord(c): None for c in '()"'}) if excerpt.author else "you"
+        )
+    return f"- ({_date(excerpt.at, zone)}, {speaker or 'somebody'}) {markers.quote(excerpt.excerpt)}"
+
+
+def _date(at: datetime, zone: tzinfo | None) -> str:
+    return at.astimezone(zone).date().isoformat()

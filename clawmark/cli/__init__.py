@@ -1,0 +1,199 @@
+"""The command line: a thin client of `Memory`. Heavy imports stand inside the commands, so that `--help` is quick.
+
+Exit codes: 0 done, 1 error, 2 usage or settings, 75 busy or unavailable, try again.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from clawmark.memory import Memory
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object (documented in docs/cli.md).")
+_SCOPE = click.option("--scope", metavar="NAME", help="Whose memory: an agent's name.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="clawmark")
+def cli() -> None:
+    """A private memory for AI agents: facts and recall out of the message log their host already keeps."""
+
+
+@cli.command()
+@_JSON
+def sync(as_json: bool) -> None:
+    """Read what is new in the log, make it searchable, and forget what is gone from it."""
+    from clawmark.cli.progress import shown
+
+    with _memory() as memory, shown(quiet=as_json) as progress:
+        report = memory.sync(progress)
+    if as_json:
+        _print_json(report.as_json())
+    else:
+        dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items()) or "none"
+        click.echo(f"read {report.read}, kept {report.kept}, dropped: {dropped}")
+        click.echo(f"vectors {report.vectors}, pending {report.pending}, pruned {report.pruned}")
+    for failure in report.failures:
+        _complain(failure)
+    if report.failures:
+        raise SystemExit(1)
+
+
+@cli.command()
+@click.argument("query")
+@click.option("--limit", type=click.IntRange(0, 50), help="Most excerpts.  [default: CLAWMARK_RECALL_LIMIT]")
+@_SCOPE
+@_JSON
+def search(query: str, limit: int | None, scope: str | None, as_json: bool) -> None:
+    """Find facts and past utterances that bear on QUERY."""
+    from clawmark.guard.markers import defuse
+
+    with _memory() as memory:
+        found = memory.search(query, limit=limit, scope=scope)
+    if as_json:
+        return _print_json(found.as_json())
+    for fact in found.facts:
+        click.echo(f"{fact.key}: {defuse(fact.value)}  ({fact.source}, {fact.scope})")
+    for excerpt in found.recalled:
+        click.echo(f"{excerpt.at:%Y-%m-%d}  {excerpt.role:<9}  {defuse(excerpt.excerpt)}")
+    if not found.facts and not found.recalled:
+        click.echo("nothing found", err=True)
+
+
+@cli.command()
+@click.argument("prompt")
+@click.option(
+    "--host", default="cli", metavar="NAME", help="Whose caps apply: cli, openclaw or claude-code.", show_default=True
+)
+@click.option("--session", metavar="ID", help="The running session; what its model still sees is left out.")
+@_SCOPE
+@_JSON
+def block(prompt: str, host: str, session: str | None, scope: str | None, as_json: bool) -> None:
+    """Print the memory block that an agent would get for PROMPT (nothing when there is nothing to say)."""
+    from clawmark.model import Turn
+
+    with _memory() as memory:
+        built = memory.block(Turn(prompt, host=host, scope=scope, session=session))
+    if as_json:
+        return _print_json(built.as_json())
+    if built.text:
+        click.echo(built.text)
+
+
+@cli.command("set")
+@click.argument("key")
+@click.argument("value")
+@click.option(
+    "--scope", default="shared", metavar="NAME", help="Whose memory; shared = every agent's.", show_default=True
+)
+@_JSON
+def set_(key: str, value: str, scope: str, as_json: bool) -> None:
+    """Remember VALUE under KEY, for example: clawmark set pref.editor Helix."""
+    with _memory() as memory:
+        fact = memory.set(key, value, scope=scope)
+    if as_json:
+        return _print_json(fact.as_json())
+    click.echo(f"{fact.key} is set")
+
+
+@cli.command()
+@click.argument("key")
+@_SCOPE
+@_JSON
+def forget(key: str, scope: str | None, as_json: bool) -> None:
+    """Erase the fact KEY for good."""
+    with _memory() as memory:
+        scopes = memory.forget(key, scope=scope)
+    if as_json:
+        return _print_json({"key": key, "forgotten_in": scopes})
+    click.echo(f"{key} is forgotten" if scopes else f"nothing was stored under {key}")
+
+
+@cli.command()
+@_SCOPE
+@_JSON
+def facts(scope: str | None, as_json: bool) -> None:
+    """List all facts."""
+    from clawmark.guard.markers import defuse
+
+    with _memory() as memory:
+        stored = memory.facts(scope)
+    if as_json:
+        return _print_json({"facts": [fact.as_json() for fact in stored]})
+    for fact in stored:
+        click.echo(f"{fact.key}: {defuse(fact.value)}  ({fact.source}, {fact.scope}, {fact.updated_at:%Y-%m-%d})")
+
+
+@cli.command()
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many of the newest.")
+@_JSON
+def events(limit: int, as_json: bool) -> None:
+    """Show the audit trail, newest first."""
+    from clawmark.guard.markers import defuse
+
+    with _memory() as memory:
+        trail = memory.events(limit)
+    if as_json:
+        return _print_json({"events": [event.as_json() for event in trail]})
+    for event in trail:
+        said = " ".join(defuse(part) for part in (event.memory_key, event.new_value, event.detail) if part)
+        click.echo(f"{event.created_at[:19]}  {event.event_type:<20}  {event.source}  {said}")
+
+
+@cli.command()
+@_JSON
+def status(as_json: bool) -> None:
+    """Show what there is, where it comes from and what is wrong."""
+    with _memory() as memory:
+        state = memory.status()
+    if as_json:
+        return _print_json(state)
+    source = state["source"]
+    space = state["space"]
+    click.echo(f"database  {state['database']['path']}  ({state['database']['bytes']:,} bytes)")
+    click.echo(
+        f"source    {source['name']}: {source['where']}, {source['streams']} sessions" if source else "source    none"
+    )
+    click.echo(f"scopes    {', '.join(state['scopes']) or 'none'}")
+    click.echo(f"passages  {state['passages']:,}")
+    click.echo(f"facts     {state['facts']:,}")
+    click.echo(f"embedder  {state['embedder']}")
+    click.echo(f"vectors   {state['vectors']:,}" + (f"  ({space['model']}, {space['dimension']})" if space else ""))
+    waiting = ", ".join(f"{reason} {count}" for reason, count in state["pending"].items())
+    click.echo(f"pending   {waiting or 'none'}")
+    for problem in state["problems"]:
+        click.echo(f"problem   {problem}")
+
+
+@contextmanager
+def _memory() -> Iterator[Memory]:
+    from clawmark.memory import Memory
+
+    with Memory.open() as memory:
+        yield memory
+
+
+def _print_json(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _complain(message: str) -> None:
+    click.echo(f"clawmark: {message}", err=True)
+
+
+def main() -> None:
+    """The console script: clawmark's own errors end in one line and their exit code."""
+    from clawmark.errors import ClawmarkError
+
+    try:
+        cli(prog_name="clawmark")
+    except ClawmarkError as error:
+        _complain(str(error))
+        sys.exit(error.exit_code)

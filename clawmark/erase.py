@@ -1,0 +1,69 @@
+"""The one way anything is forgotten.
+
+What is erased leaves its tables, the lexicon and the words it lent to its successor, and after `finish` also the free
+pages and the write-ahead log. Nothing here decides what to forget; whoever asks has decided.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+import apsw
+
+from clawmark.store import db, events, facts, lexicon, passages, vectors
+from clawmark.text import canonical, normal
+
+
+def erase_passages(connection: apsw.Connection, ids: Sequence[int]) -> None:
+    """Erase passages with everything derived from them. Belongs inside a transaction.
+
+    A passage that follows an erased one holds its words as context: it is marked stale, and leaves the lexicon until the
+    prune job has put it in anew without them.
+    """
+    if not ids:
+        return
+    followers = passages.successors(connection, ids)
+    lexicon.remove(connection, [*ids, *followers])
+    passages.mark_stale(connection, followers)
+    passages.remove(connection, ids)
+    vectors.bump_generation(connection)
+
+
+def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes, now: datetime) -> bool:
+    """Erase a fact, its values in all events, and leave permanent tombstones. Belongs inside a transaction.
+
+    False when there was no such fact.
+    """
+    fact = facts.get(connection, key, scope)
+    if fact is None:
+        return False
+    for kind, hashed in tombstones(secret, scope, key, fact.value):
+        facts.bury(connection, kind, hashed, now)
+    facts.remove(connection, key, scope)
+    events.blank_values(connection, key, scope)
+    events.add(connection, "forget", now, source="user", scope=scope, key=key)
+    return True
+
+
+def tombstones(secret: bytes, scope: str, key: str, value: str) -> list[tuple[str, bytes]]:
+    """(kind, keyed hash) of what must not be learned again. Without the secret the hashes tell nothing."""
+
+    def keyed(kind: str, text: str) -> tuple[str, bytes]:
+        return kind, hmac.digest(secret, f"{kind}\0{scope}\0{text}".encode(), hashlib.sha256)
+
+    return [keyed("key", key), keyed("value", canonical(normal(value)))]
+
+
+def finish(connection: apsw.Connection, path: Path) -> bool:
+    """Take what was erased out of the lexicon's segments, the free pages and the write-ahead log.
+
+    False while another process's snapshot keeps the log back; the next call, or the next checkpoint, completes it.
+    """
+    with db.transaction(connection, path):
+        lexicon.purge(connection)
+    with db.explained(path):
+        return db.checkpoint(connection)

@@ -1,0 +1,70 @@
+"""One pass of the jobs, under the lease: index, prune, vectors. What each commits stands, whatever ends the pass."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+
+import apsw
+
+from clawmark import clean
+from clawmark.embed import Embedder
+from clawmark.erase import finish
+from clawmark.jobs.index import Tally, index
+from clawmark.jobs.prune import prune, refresh_stale
+from clawmark.jobs.vectors import embed_pending
+from clawmark.model import SyncReport
+from clawmark.recall.excerpt import Reader
+from clawmark.source import MessageSource
+from clawmark.store import vectors
+from clawmark.store.db import checkpoint, explained, lease
+
+Progress = Callable[[str, int], None]
+"""Called with ("messages" | "vectors", how many were just done)."""
+
+
+def no_progress(what: str, count: int) -> None:
+    pass
+
+
+def run(
+    connection: apsw.Connection,
+    path: Path,
+    sources: Sequence[MessageSource],
+    embedder: Embedder | None,
+    reader: Reader,
+    *,
+    rules: clean.Rules,
+    clock: Callable[[], datetime],
+    rng: random.Random,
+    wait_seconds: float,
+    progress: Progress = no_progress,
+) -> SyncReport:
+    """Waits its turn up to `wait_seconds`, then DatabaseBusy. A source that fails is raised after the others were read."""
+    tally = Tally()
+    pruned = 0
+    with lease(path, wait_seconds):
+        for source in sources:
+            seen = index(connection, path, source, rules=rules, clock=clock, tally=tally, progress=progress)
+            if not tally.failures:
+                pruned += prune(connection, path, source.name, seen, clock=clock)
+        refresh_stale(connection, path, reader)
+        if pruned:
+            finish(connection, path)
+        written = 0
+        if embedder is not None:
+            written = embed_pending(connection, path, embedder, reader, clock=clock, rng=rng, progress=progress)
+        with explained(path):
+            checkpoint(connection)
+            pending = vectors.pending_by_reason(connection)
+    return SyncReport(
+        read=tally.read,
+        kept=tally.kept,
+        dropped=dict(sorted(tally.dropped.items())),
+        vectors=written,
+        pending=sum(pending.values()),
+        pruned=pruned,
+        failures=tuple(str(failure) for failure in tally.failures),
+    )

@@ -1,0 +1,94 @@
+"""Vectors: what waits is read back, embedded and stored, newest first.
+
+The model is never asked inside a transaction. A text that fails waits for its own time and holds up no other; when
+nothing can be embedded at all, everything stays pending and one event says so.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import apsw
+
+from clawmark.embed import Embedder, Failure
+from clawmark.errors import EmbedderDown, EmbedderError
+from clawmark.recall.excerpt import Reader
+from clawmark.store import events, passages, vectors
+from clawmark.store.db import transaction
+
+BATCH = 32
+FIRST_RETRY_MS, LAST_RETRY_MS = 60_000, 24 * 3_600_000
+
+
+def embed_pending(
+    connection: apsw.Connection,
+    path: Path,
+    embedder: Embedder,
+    reader: Reader,
+    *,
+    clock: Callable[[], datetime],
+    rng: random.Random,
+    progress: Callable[[str, int], None],
+) -> int:
+    """Embed what is due; returns how many vectors were written. What stays behind is in `pending_vectors`."""
+    written = 0
+    try:
+        while ids := vectors.due(connection, passages.to_ms(clock()), BATCH):
+            written += _batch(connection, path, embedder, reader, ids, clock, rng)
+            progress("vectors", len(ids))
+    except (EmbedderDown, EmbedderError) as down:
+        _note(connection, path, "embedder_unavailable", clock(), embedder.name, str(down))
+    else:
+        if written:
+            _note(connection, path, "embedder_available", clock(), embedder.name, None)
+    return written
+
+
+def _batch(
+    connection: apsw.Connection,
+    path: Path,
+    embedder: Embedder,
+    reader: Reader,
+    ids: list[int],
+    clock: Callable[[], datetime],
+    rng: random.Random,
+) -> int:
+    texts = {found.passage_id: found.text for found in reader.read(connection, ids)}
+    wanted = [passage_id for passage_id in ids if passage_id in texts]
+    results = embedder.embed([texts[passage_id] for passage_id in wanted], "document") if wanted else []
+    good = [(i, r) for i, r in zip(wanted, results, strict=True) if not isinstance(r, Failure)]
+    failed = {i: r.reason for i, r in zip(wanted, results, strict=True) if isinstance(r, Failure)}
+    failed.update({i: "text_gone" for i in ids if i not in texts})
+    now = clock()
+    with transaction(connection, path):
+        if good:
+            active = vectors.active_space(connection)
+            space_id = (
+                active[0]
+                if active and active[1] == embedder.space
+                else vectors.activate(connection, embedder.space, now)
+            )
+            vectors.add(connection, space_id, good, now)
+        tries = vectors.tries(connection, list(failed))
+        for passage_id, reason in failed.items():
+            vectors.postpone(connection, passage_id, reason, passages.to_ms(now) + _wait(tries.get(passage_id, 0), rng))
+    return len(good)
+
+
+def _wait(tries: int, rng: random.Random) -> int:
+    """Milliseconds until the next try: doubling, at most a day, a little apart from each other."""
+    return int(min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(tries, 20)) * rng.uniform(0.9, 1.1))
+
+
+def _note(
+    connection: apsw.Connection, path: Path, event_type: str, now: datetime, name: str, detail: str | None
+) -> None:
+    """One event per change of state, not per try."""
+    last = events.last_of(connection, "embedder_unavailable", "embedder_available")
+    state = "embedder_available" if last is None else last.event_type
+    if state != event_type:
+        with transaction(connection, path):
+            events.add(connection, event_type, now, source=name, detail=detail)

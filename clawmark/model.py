@@ -1,0 +1,285 @@
+"""The domain: what every layer speaks about, as frozen values.
+
+Imports nothing of ours. Times are aware UTC datetimes, texts hold no lone surrogates, and a value never changes after it
+was made: whoever holds one may keep it, compare it and hand it to another thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+Origin = Literal["owner", "participant", "assistant", "host"]
+"""Who an utterance comes from: the person, somebody else in a group, the agent, or the host program itself
+(heartbeat, cron, a sub-agent's task, a compaction summary, injected context)."""
+
+Role = Literal["user", "assistant"]
+StreamKind = Literal["direct", "group", "host"]
+"""What a stream holds: a conversation with the owner alone, one with others present, or the host's own runs."""
+
+SHARED = "shared"
+"""The scope of facts that every agent of the person sees."""
+
+
+def digest(text: str) -> bytes:
+    """16 bytes that identify `text` exactly, before any cleaning: what read-back is checked against."""
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One utterance as the host logged it, envelopes and all.
+
+    ref           stable name within its source; survives rename, rotation and restart
+    stream        name of the stream it was read from
+    session       the host's session id; several windows of one session follow each other
+    window        what the model sees at once: a new one begins at each reset or compaction ("" for the first)
+    scope         whose memory it belongs to: an agent, a project
+    text          the source's own text; cleaning comes later and in one place
+    at            when it was said (aware UTC)
+    author        a participant's or agent's name where the host knows it
+    note          for origin "host": what kind of run it was, the reason under which it is counted
+    location      where the source finds it quickest; a hint, never an identity
+    """
+
+    ref: str
+    stream: str
+    session: str
+    scope: str
+    origin: Origin
+    text: str
+    at: datetime
+    window: str = ""
+    author: str | None = None
+    note: str = ""
+    location: str = ""
+
+    @property
+    def role(self) -> Role:
+        return "assistant" if self.origin == "assistant" else "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One append-only log inside a source.
+
+    mark changes whenever the log may hold something new; a stream whose mark is unchanged is not opened.
+    """
+
+    name: str
+    mark: str
+    scope: str
+    session: str
+    kind: StreamKind = "direct"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A line or row that could not be read: why, and where it stands. Never its content."""
+
+    reason: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one read of a stream gave.
+
+    messages   utterances in log order
+    before     the utterance just before the first one, so that context does not depend on where batches fall
+    cursor     opaque to everyone but the source; covers all that this batch passed over
+    skipped    entries that carry no utterance, counted by reason
+    faults     entries that could not be read
+    end        True when nothing more stands behind the cursor now
+    """
+
+    messages: Sequence[Message]
+    cursor: str
+    before: Message | None = None
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    faults: Sequence[Fault] = ()
+    end: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A message asked back from a source: its stream and ref, and where it stood when it was read."""
+
+    stream: str
+    ref: str
+    location: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A wanted message that the source no longer holds."""
+
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """An embedding model's identity. Vectors of two spaces are never compared."""
+
+    model: str
+    dimension: int
+    document_prefix: str = ""
+    query_prefix: str = ""
+    probe: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A keyed statement. `source` is its writer: "user", "agent" or "extracted"."""
+
+    key: str
+    value: str
+    confidence: float
+    source: str
+    updated_at: datetime
+    scope: str
+    created_at: datetime
+    observed_at: datetime
+    reinforced_at: datetime
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "key": self.key,
+            "value": self.value,
+            "confidence": self.confidence,
+            "source": self.source,
+            "updated_at": self.updated_at.isoformat(),
+            "scope": self.scope,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The text shown for a passage: cleaned, read back from its source just now, at most 400 characters.
+
+    score is comparable within one answer only.
+    """
+
+    ref: str
+    source: str
+    conversation: str
+    role: Role
+    at: datetime
+    excerpt: str
+    score: float
+    author: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "ref": self.ref,
+            "source": self.source,
+            "conversation": self.conversation,
+            "role": self.role,
+            "at": self.at.isoformat(),
+            "excerpt": self.excerpt,
+            "score": round(self.score, 4),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answer to a search: facts that share a word with the query, and excerpts, best first."""
+
+    facts: Sequence[Fact]
+    recalled: Sequence[Excerpt]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"facts": [f.as_json() for f in self.facts], "recalled": [e.as_json() for e in self.recalled]}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a host asks about, once per prompt.
+
+    host      whose profile sets caps and gate: "openclaw", "claude-code", "cli"
+    scope     whose memory; None = the session's, else the only one there is, else "main"
+    session   the running session; what its model still sees is not recalled
+    kind      "group" when others read along: then only this conversation is recalled and no private fact is shown
+    recent    up to a few lines said just before the prompt
+    run       the host's id of this run; retries of one run share it
+    now       aware UTC; None = the clock
+    """
+
+    prompt: str
+    host: str = "cli"
+    scope: str | None = None
+    session: str | None = None
+    kind: Literal["direct", "group"] = "direct"
+    recent: Sequence[str] = ()
+    run: str | None = None
+    now: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The guard-wrapped text for a host ("" when there is nothing to say) and what stands in it."""
+
+    text: str
+    facts: Sequence[Fact] = ()
+    recalled: Sequence[Excerpt] = ()
+    facts_left_out: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "facts": [f.as_json() for f in self.facts],
+            "recalled": [e.as_json() for e in self.recalled],
+            "facts_left_out": self.facts_left_out,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A row of the audit trail. Values stand only in events of facts; all others carry counts, hashes and rule names."""
+
+    id: int
+    event_type: str
+    created_at: str
+    source: str
+    scope: str | None = None
+    memory_key: str | None = None
+    old_value: str | None = None
+    new_value: str | None = None
+    detail: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """What one pass of the jobs did.
+
+    read       utterances delivered by the source         kept      new passages' messages
+    dropped    utterances and entries left out, by reason (a known utterance counts as "known")
+    vectors    vectors written                            pending   vectors still to come
+    pruned     passages erased because their log is gone
+    failures   streams that could not be read, each as one line
+    """
+
+    read: int = 0
+    kept: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    vectors: int = 0
+    pending: int = 0
+    pruned: int = 0
+    failures: Sequence[str] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "read": self.read,
+            "kept": self.kept,
+            "dropped": dict(self.dropped),
+            "vectors": self.vectors,
+            "pending": self.pending,
+            "pruned": self.pruned,
+            "failures": list(self.failures),
+        }

@@ -1,0 +1,1 @@
+"""Recall: the few past utterances that bear on a prompt."""

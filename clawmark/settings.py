@@ -1,0 +1,148 @@
+"""Settings: the only place that reads the environment.
+
+Nothing is required. Later wins: defaults, `~/.config/clawmark/clawmark.env`, the environment, arguments. Never a `.env`
+of the working directory: clawmark runs inside strangers' repositories. An empty value means the default; a wrong one is
+named together with what is allowed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
+
+from clawmark.errors import SettingsError
+
+PREFIX = "CLAWMARK_"
+
+
+def config_file() -> Path:
+    """`$XDG_CONFIG_HOME/clawmark/clawmark.env`, normally under `~/.config`."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "clawmark" / "clawmark.env"
+
+
+def _data_home() -> Path:
+    return Path(os.environ.get("XDG_DATA_HOME") or "~/.local/share").expanduser()
+
+
+class Settings(BaseSettings):
+    """Every setting, with its default. Frozen; `load()` reads file and environment, `Settings(...)` adds arguments."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
+
+    disabled: bool = Field(False, description="Switch everything off: empty blocks, no jobs.")
+    db_path: Path = Field(
+        default_factory=lambda: _data_home() / "clawmark" / "memory.db",
+        description="The one database file. Default: $XDG_DATA_HOME/clawmark/memory.db, normally under ~/.local/share.",
+    )
+    source: str = Field(
+        "auto", description="Which message log is read: `auto`, the name of an installed source, or a comma list."
+    )
+    transcripts_dir: Path | None = Field(
+        None,
+        description="OpenClaw transcripts: a state directory, an agent's directory or a `sessions` directory. "
+        "Default: the OpenClaw state directory.",
+    )
+    openclaw_state_dir: Path = Field(
+        default=Path("~/.openclaw"),
+        validation_alias=AliasChoices("openclaw_state_dir", "CLAWMARK_OPENCLAW_STATE_DIR", "OPENCLAW_STATE_DIR"),
+        description="OpenClaw's state directory. `OPENCLAW_STATE_DIR`, which OpenClaw itself reads, is honoured too.",
+    )
+    embedder: Literal["auto", "none"] = Field(
+        "auto",
+        description="`auto`: the endpoint if one is set, else the local model if it is installed, else words alone. "
+        "`none`: words alone.",
+    )
+    embedding_url: str | None = Field(
+        None, description="An OpenAI-compatible embeddings endpoint, e.g. http://127.0.0.1:8092/v1."
+    )
+    embedding_model: str = Field("", description="The model name sent to that endpoint.")
+    embedding_dim: int | None = Field(
+        None, ge=1, le=16384, description="Expected dimension. Default: what the model answers."
+    )
+    embedding_api_key: SecretStr | None = Field(
+        None, description="Sent as a Bearer header. Never logged, never stored."
+    )
+    embedding_query_prefix: str = Field("", description="Put in front of a query before it is embedded.")
+    embedding_document_prefix: str = Field("", description="Put in front of a passage before it is embedded.")
+    allow_remote: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Hosts outside this machine and its private network that text may be sent to; a comma list."
+    )
+    recall: Literal["on", "off"] = Field("on", description="`off`: blocks hold facts alone.")
+    recall_limit: int = Field(6, ge=0, le=50, description="Most excerpts in a block or in a search without --limit.")
+    confidence_threshold: float = Field(0.8, ge=0, le=1, description="A fact below it is kept but not shown.")
+    never_index_paths: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="A message that names one of these paths is left out whole; a comma list."
+    )
+    timezone: str = Field("", description="Zone of the dates in a block, e.g. Europe/Lisbon. Default: this machine's.")
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, dotenv_settings
+
+    @field_validator("allow_remote", "never_index_paths", mode="before")
+    @classmethod
+    def _comma_list(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("db_path", "transcripts_dir", "openclaw_state_dir")
+    @classmethod
+    def _expand(cls, value: Path | None) -> Path | None:
+        return None if value is None else Path(str(value).strip()).expanduser()
+
+    @field_validator("embedding_url")
+    @classmethod
+    def _http(cls, value: str | None) -> str | None:
+        if value is not None and not value.strip().lower().startswith(("http://", "https://")):
+            raise ValueError("a URL that begins with http:// or https://")
+        return None if value is None else value.strip()
+
+    @field_validator("timezone")
+    @classmethod
+    def _zone(cls, value: str) -> str:
+        if value:
+            try:
+                ZoneInfo(value)
+            except (OSError, ValueError) as unknown:
+                raise ValueError("a zone name such as Europe/Lisbon") from unknown
+        return value
+
+
+def load(**arguments: Any) -> Settings:
+    """Settings from file and environment, with `arguments` on top.
+
+    Raises SettingsError naming variable, value and what is allowed.
+    """
+    try:
+        # The underscored argument is pydantic-settings' way to name the file per call, so that tests and a changed
+        # XDG_CONFIG_HOME are seen.
+        return Settings(_env_file=config_file(), _env_file_encoding="utf-8", **arguments)  # type: ignore[call-arg]
+    except ValidationError as wrong:
+        raise SettingsError("; ".join(_named(error) for error in wrong.errors())) from None
+
+
+def variable(field: str) -> str:
+    return PREFIX + field.upper()
+
+
+def _named(error: Any) -> str:
+    field = str(error["loc"][0]) if error["loc"] else "settings"
+    name = field if field.startswith(PREFIX) or field == "OPENCLAW_STATE_DIR" else variable(field)
+    given = "" if "key" in field.lower() else f"={error['input']!r}"
+    info = Settings.model_fields.get(field.removeprefix(PREFIX).lower())
+    default = info.get_default(call_default_factory=True, validated_data={}) if info is not None else None
+    wanted = str(error["msg"]).removeprefix("Value error, ")
+    return f"{name}{given}: {wanted}. Nothing is done until it is corrected or removed (default: {default or 'none'})."

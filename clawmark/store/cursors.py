@@ -1,0 +1,37 @@
+"""Cursors: durable positions, moved by compare-and-set so that a second process can never take one back."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import apsw
+
+from clawmark.errors import DatabaseBusy
+from clawmark.store.db import rows
+
+
+def get(connection: apsw.Connection, name: str) -> str | None:
+    found = rows(connection, "SELECT value FROM cursors WHERE name = ?", (name,))
+    return found[0][0] if found else None
+
+
+def advance(connection: apsw.Connection, name: str, old: str | None, new: str, now: datetime) -> None:
+    """Move `name` from `old` to `new`. Belongs into the transaction of the rows it covers.
+
+    Raises DatabaseBusy when somebody else moved it meanwhile: roll back and read again from where it stands.
+    """
+    if old is None:
+        connection.execute(
+            "INSERT OR IGNORE INTO cursors (name, value, updated_at) VALUES (?, ?, ?)", (name, new, now.isoformat())
+        )
+    else:
+        connection.execute(
+            "UPDATE cursors SET value = ?, updated_at = ? WHERE name = ? AND value = ?",
+            (new, now.isoformat(), name, old),
+        )
+    if not connection.changes():
+        raise DatabaseBusy(f"another process moved the cursor {name}; try again.")
+
+
+def drop(connection: apsw.Connection, name: str) -> None:
+    connection.execute("DELETE FROM cursors WHERE name = ?", (name,))

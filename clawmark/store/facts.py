@@ -1,0 +1,85 @@
+"""Facts and tombstones as rows. What may become a fact, and which of two wins, is decided in `clawmark.facts`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+import apsw
+
+from clawmark.model import Fact
+from clawmark.store.db import rows
+
+_COLUMNS = "key, value, confidence, source, updated_at, scope, created_at, observed_at, reinforced_at"
+
+
+def _fact(row: tuple[str, str, float, str, str, str, str, str, str]) -> Fact:
+    key, value, confidence, source, updated, scope, created, observed, reinforced = row
+    parse = datetime.fromisoformat
+    return Fact(
+        key, value, confidence, source, parse(updated), scope, parse(created), parse(observed), parse(reinforced)
+    )
+
+
+def get(connection: apsw.Connection, key: str, scope: str) -> Fact | None:
+    found = rows(
+        connection,
+        f"SELECT {_COLUMNS} FROM facts WHERE scope = ? AND key = ? AND is_deleted = 0",  # noqa: S608
+        (scope, key),
+    )
+    return _fact(found[0]) if found else None
+
+
+def live(connection: apsw.Connection, scopes: Sequence[str] | None = None) -> list[Fact]:
+    """All facts that are not deleted, of these scopes (None = all), by key and scope."""
+    found = rows(
+        connection,
+        f"SELECT {_COLUMNS} FROM facts WHERE is_deleted = 0"  # noqa: S608
+        " AND (?1 IS NULL OR scope IN (SELECT value FROM json_each(?1))) ORDER BY key, scope",
+        (None if scopes is None else json.dumps(list(scopes)),),
+    )
+    return [_fact(row) for row in found]
+
+
+def scopes_of(connection: apsw.Connection, key: str) -> list[str]:
+    """Scopes that hold this key, deleted rows included."""
+    return [row[0] for row in rows(connection, "SELECT scope FROM facts WHERE key = ? ORDER BY scope", (key,))]
+
+
+def put(connection: apsw.Connection, fact: Fact) -> None:
+    connection.execute(
+        "INSERT INTO facts (key, value, confidence, source, updated_at, scope, created_at, observed_at, reinforced_at,"
+        " is_deleted) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)"
+        " ON CONFLICT (scope, key) DO UPDATE SET value = excluded.value, confidence = excluded.confidence,"
+        " source = excluded.source, updated_at = excluded.updated_at, created_at = excluded.created_at,"
+        " observed_at = excluded.observed_at, reinforced_at = excluded.reinforced_at, is_deleted = 0",
+        (
+            fact.key,
+            fact.value,
+            fact.confidence,
+            fact.source,
+            fact.updated_at.isoformat(),
+            fact.scope,
+            fact.created_at.isoformat(),
+            fact.observed_at.isoformat(),
+            fact.reinforced_at.isoformat(),
+        ),
+    )
+
+
+def remove(connection: apsw.Connection, key: str, scope: str) -> None:
+    connection.execute("DELETE FROM facts WHERE scope = ? AND key = ?", (scope, key))
+
+
+def bury(connection: apsw.Connection, kind: str, hashed: bytes, now: datetime) -> None:
+    """A permanent tombstone."""
+    connection.execute(
+        "INSERT INTO tombstones (hash, kind, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        (hashed, kind, now.isoformat()),
+    )
+
+
+def lift(connection: apsw.Connection, hashes: Sequence[bytes]) -> None:
+    """Take tombstones away: the person said it anew."""
+    connection.executemany("DELETE FROM tombstones WHERE hash = ?", [(hashed,) for hashed in hashes])

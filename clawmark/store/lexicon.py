@@ -1,0 +1,80 @@
+"""The words of every passage: FTS5 without its text, so that nothing here can be read back as a sentence.
+
+Column `own` holds a passage's own words with date and speaker, `context` those of the passage before it; a question
+often shares its words with the one and its answer with the other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import apsw
+
+from clawmark.store.db import rows
+
+Column = Literal["own", "own context"]
+
+
+def add(connection: apsw.Connection, passage_id: int, own: str, context: str) -> None:
+    """Both in lexicon form (`text.lexical`)."""
+    connection.execute("INSERT INTO lexicon (rowid, own, context) VALUES (?, ?, ?)", (passage_id, own, context))
+
+
+def remove(connection: apsw.Connection, ids: Sequence[int]) -> None:
+    connection.executemany("DELETE FROM lexicon WHERE rowid = ?", [(i,) for i in ids])
+
+
+def purge(connection: apsw.Connection) -> None:
+    """Rewrite the index without what was removed: until then its segments still hold the removed words."""
+    connection.execute("INSERT INTO lexicon (lexicon) VALUES ('optimize')")
+
+
+def match_expression(terms: Iterable[str], column: Column) -> str:
+    """An FTS5 query for any of `terms`. Each is quoted; a single CJK character stands for every pair it begins."""
+    quoted = [_term(term) for term in terms]
+    return f"{{{column}}} : ({' OR '.join(quoted)})" if quoted else ""
+
+
+def _term(term: str) -> str:
+    safe = '"' + term.replace('"', '""') + '"'
+    return f"{safe} *" if len(term) == 1 and not term.isascii() else safe
+
+
+def search(
+    connection: apsw.Connection,
+    terms: Sequence[str],
+    column: Column,
+    *,
+    scopes: Sequence[str] | None,
+    session: str | None,
+    only_session: bool,
+    limit: int,
+) -> list[tuple[int, float]]:
+    """The best `limit` passages by BM25 with their scores (higher is better), within what may be seen.
+
+    scopes=None means all. A participant's words are found only in their own session; only_session keeps to `session`.
+    The predicate stands inside the query: filtering after the limit would lose what lies behind others' hits.
+    """
+    expression = match_expression(terms, column)
+    if not expression:
+        return []
+    found = rows(
+        connection,
+        "SELECT lexicon.rowid, -bm25(lexicon) AS score FROM lexicon"
+        " JOIN passages p ON p.id = lexicon.rowid JOIN conversations c ON c.id = p.conversation_id"
+        " WHERE lexicon MATCH :match"
+        " AND (:scopes IS NULL OR p.scope IN (SELECT value FROM json_each(:scopes)))"
+        " AND (p.origin <> 'participant' OR c.session = :session)"
+        " AND (NOT :only OR c.session = :session)"
+        " ORDER BY score DESC, lexicon.rowid LIMIT :limit",
+        {
+            "match": expression,
+            "scopes": None if scopes is None else json.dumps(list(scopes)),
+            "session": session,
+            "only": only_session,
+            "limit": limit,
+        },
+    )
+    return found

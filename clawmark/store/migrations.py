@@ -1,0 +1,152 @@
+"""The schema, as the steps that led to it. `docs/storage.md` explains every table; a test compares the two.
+
+Each step and its record in `schema_version` commit in one transaction. Number 1 belongs to the TypeScript clawmark.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import apsw
+
+from clawmark.store.db import APPLICATION_ID, rows
+
+SPINE = (
+    """CREATE TABLE schema_version (
+        version INTEGER PRIMARY KEY,
+        applied_at TEXT NOT NULL
+    )""",
+    """CREATE TABLE facts (
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        confidence REAL NOT NULL,
+        source TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL,
+        is_deleted INTEGER NOT NULL DEFAULT 0,
+        scope TEXT NOT NULL,
+        observed_at TEXT NOT NULL,
+        reinforced_at TEXT NOT NULL,
+        PRIMARY KEY (scope, key)
+    )""",
+    """CREATE TABLE memory_events (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        event_type TEXT NOT NULL,
+        memory_key TEXT,
+        old_value TEXT,
+        new_value TEXT,
+        source TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        scope TEXT,
+        detail TEXT
+    )""",
+    "CREATE INDEX memory_events_by_key ON memory_events (memory_key) WHERE memory_key IS NOT NULL",
+    """CREATE TABLE tombstones (
+        hash BLOB PRIMARY KEY,
+        kind TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        expires_at TEXT
+    ) WITHOUT ROWID""",
+    """CREATE TABLE cursors (
+        name TEXT PRIMARY KEY,
+        value TEXT NOT NULL,
+        updated_at TEXT NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE streams (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        source TEXT NOT NULL,
+        name TEXT NOT NULL,
+        scope TEXT NOT NULL,
+        session TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        mark TEXT NOT NULL,
+        UNIQUE (source, name)
+    )""",
+    """CREATE TABLE conversations (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        scope TEXT NOT NULL,
+        session TEXT NOT NULL,
+        window TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        started_at INTEGER NOT NULL,
+        UNIQUE (scope, session, window, started_at)
+    )""",
+    """CREATE TABLE passages (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        conversation_id INTEGER NOT NULL REFERENCES conversations (id),
+        previous_id INTEGER,
+        part INTEGER NOT NULL,
+        scope TEXT NOT NULL,
+        origin TEXT NOT NULL,
+        author TEXT,
+        at INTEGER NOT NULL,
+        content_key BLOB NOT NULL,
+        recipe INTEGER NOT NULL
+    )""",
+    "CREATE INDEX passages_by_content ON passages (content_key, at)",
+    "CREATE INDEX passages_by_previous ON passages (previous_id) WHERE previous_id IS NOT NULL",
+    "CREATE INDEX passages_by_conversation ON passages (conversation_id, at)",
+    """CREATE TABLE passage_refs (
+        ref TEXT NOT NULL,
+        stream_id INTEGER NOT NULL REFERENCES streams (id),
+        passage_id INTEGER NOT NULL REFERENCES passages (id) ON DELETE CASCADE,
+        location TEXT NOT NULL,
+        text_hash BLOB NOT NULL,
+        PRIMARY KEY (ref, stream_id, passage_id)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX passage_refs_by_passage ON passage_refs (passage_id)",
+    "CREATE INDEX passage_refs_by_stream ON passage_refs (stream_id)",
+    """CREATE VIRTUAL TABLE lexicon USING fts5 (
+        own, context, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2'
+    )""",
+    """CREATE TABLE spaces (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        model TEXT NOT NULL,
+        dimension INTEGER NOT NULL,
+        document_prefix TEXT NOT NULL,
+        query_prefix TEXT NOT NULL,
+        probe TEXT NOT NULL,
+        is_active INTEGER NOT NULL DEFAULT 0,
+        generation INTEGER NOT NULL DEFAULT 0,
+        created_at TEXT NOT NULL,
+        UNIQUE (model, dimension, document_prefix, query_prefix, probe)
+    )""",
+    """CREATE TABLE message_vectors (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        passage_id INTEGER NOT NULL REFERENCES passages (id) ON DELETE CASCADE,
+        space_id INTEGER NOT NULL REFERENCES spaces (id),
+        embedding BLOB NOT NULL,
+        created_at TEXT NOT NULL,
+        UNIQUE (passage_id, space_id)
+    )""",
+    """CREATE TABLE pending_vectors (
+        passage_id INTEGER PRIMARY KEY REFERENCES passages (id) ON DELETE CASCADE,
+        at INTEGER NOT NULL,
+        reason TEXT NOT NULL,
+        tries INTEGER NOT NULL DEFAULT 0,
+        next_try INTEGER NOT NULL DEFAULT 0
+    )""",
+    """CREATE TABLE stale_passages (
+        passage_id INTEGER PRIMARY KEY REFERENCES passages (id) ON DELETE CASCADE
+    )""",
+    "CREATE INDEX pending_vectors_newest_first ON pending_vectors (at DESC, passage_id DESC)",
+)
+
+MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((2, SPINE),)
+LATEST = MIGRATIONS[-1][0]
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Run what is missing. Belongs inside one transaction, which the caller holds."""
+    known = rows(connection, "SELECT 1 FROM sqlite_master WHERE type='table' AND name='schema_version'")
+    at = rows(connection, "SELECT coalesce(max(version), 0) FROM schema_version")[0][0] if known else 0
+    for version, statements in MIGRATIONS:
+        if version <= at:
+            continue
+        for statement in statements:
+            connection.execute(statement)
+        connection.execute(
+            "INSERT INTO schema_version (version, applied_at) VALUES (?, ?)", (version, datetime.now(UTC).isoformat())
+        )
+        rows(connection, f"PRAGMA user_version = {version:d}")
+    rows(connection, f"PRAGMA application_id = {APPLICATION_ID:d}")

@@ -1,0 +1,308 @@
+"""Passages, the conversations they stand in, and the refs by which their text is read back.
+
+A passage lives as long as one ref points to it. Text is never here: a ref, a location hint and a hash are.
+Times are milliseconds since 1970 UTC.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import apsw
+
+from clawmark.model import Stream
+from clawmark.store.db import rows
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def to_ms(at: datetime) -> int:
+    return (at - EPOCH) // timedelta(milliseconds=1)
+
+
+def from_ms(ms: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One place a passage's text can be read back from."""
+
+    passage_id: int
+    source: str
+    stream: str
+    ref: str
+    location: str
+    text_hash: bytes
+    part: int
+    recipe: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRef:
+    stream_id: int
+    source: str
+    passage_id: int
+    text_hash: bytes
+
+
+def stream_id(connection: apsw.Connection, source: str, stream: Stream) -> int:
+    """The stream's row, made when new. Its mark stays empty until it was read to its end."""
+    connection.execute(
+        "INSERT INTO streams (source, name, scope, session, kind, mark) VALUES (?, ?, ?, ?, ?, '')"
+        " ON CONFLICT (source, name) DO UPDATE SET scope = excluded.scope, session = excluded.session,"
+        " kind = excluded.kind",
+        (source, stream.name, stream.scope, stream.session, stream.kind),
+    )
+    found = rows(connection, "SELECT id FROM streams WHERE source = ? AND name = ?", (source, stream.name))
+    return int(found[0][0])
+
+
+def marks(connection: apsw.Connection, source: str) -> dict[str, tuple[int, str]]:
+    """Stream name → (row id, the mark up to which it was read)."""
+    found = rows(connection, "SELECT name, id, mark FROM streams WHERE source = ?", (source,))
+    return {name: (row_id, mark) for name, row_id, mark in found}
+
+
+def set_mark(connection: apsw.Connection, row_id: int, mark: str) -> None:
+    connection.execute("UPDATE streams SET mark = ? WHERE id = ?", (mark, row_id))
+
+
+def refs_known(connection: apsw.Connection, ref: str) -> list[KnownRef]:
+    """Where this ref already stands, parts in order."""
+    found = rows(
+        connection,
+        "SELECT r.stream_id, s.source, r.passage_id, r.text_hash FROM passage_refs r JOIN streams s ON s.id = r.stream_id"
+        " WHERE r.ref = ? ORDER BY r.passage_id",
+        (ref,),
+    )
+    return [KnownRef(*row) for row in found]
+
+
+def add_ref(
+    connection: apsw.Connection, ref: str, stream: int, passage_ids: Iterable[int], location: str, text_hash: bytes
+) -> None:
+    connection.executemany(
+        "INSERT INTO passage_refs (ref, stream_id, passage_id, location, text_hash) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET location = excluded.location, text_hash = excluded.text_hash",
+        [(ref, stream, passage_id, location, text_hash) for passage_id in passage_ids],
+    )
+
+
+def drop_ref(connection: apsw.Connection, ref: str, stream: int) -> list[int]:
+    """Take one ref away; returns the passages that no ref points to any more."""
+    found = rows(connection, "SELECT passage_id FROM passage_refs WHERE ref = ? AND stream_id = ?", (ref, stream))
+    connection.execute("DELETE FROM passage_refs WHERE ref = ? AND stream_id = ?", (ref, stream))
+    return _orphans(connection, [row[0] for row in found])
+
+
+def drop_stream(connection: apsw.Connection, row_id: int) -> list[int]:
+    """Take a stream and its refs away; returns the passages that no ref points to any more."""
+    found = rows(connection, "SELECT passage_id FROM passage_refs WHERE stream_id = ?", (row_id,))
+    connection.execute("DELETE FROM passage_refs WHERE stream_id = ?", (row_id,))
+    connection.execute("DELETE FROM streams WHERE id = ?", (row_id,))
+    return _orphans(connection, [row[0] for row in found])
+
+
+def _orphans(connection: apsw.Connection, ids: Collection[int]) -> list[int]:
+    found = rows(
+        connection,
+        "SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM passage_refs WHERE passage_id = value)",
+        (json.dumps(sorted(set(ids))),),
+    )
+    return [row[0] for row in found]
+
+
+def twins(connection: apsw.Connection, content_key: bytes, at: int, within_ms: int) -> list[tuple[int, int]]:
+    """First parts with this content said within `within_ms` of `at`: (passage id, at), nearest first."""
+    found = rows(
+        connection,
+        "SELECT id, at FROM passages WHERE content_key = ? AND part = 0 AND at BETWEEN ? AND ? ORDER BY abs(at - ?), id",
+        (content_key, at - within_ms, at + within_ms, at),
+    )
+    return found
+
+
+def same_entry(connection: apsw.Connection, content_key: bytes, entry: str) -> list[tuple[int, int]]:
+    """First parts with this content whose ref ends in the same entry id: a fork's copy, whatever its time."""
+    found = rows(
+        connection,
+        "SELECT DISTINCT p.id, p.at FROM passages p JOIN passage_refs r ON r.passage_id = p.id"
+        " WHERE p.content_key = ? AND p.part = 0 AND substr(r.ref, -length(?)) = ?",
+        (content_key, entry, entry),
+    )
+    return found
+
+
+def parts_of(connection: apsw.Connection, content_key: bytes, at: int) -> list[int]:
+    found = rows(
+        connection, "SELECT id FROM passages WHERE content_key = ? AND at = ? ORDER BY part", (content_key, at)
+    )
+    return [row[0] for row in found]
+
+
+def conversation(connection: apsw.Connection, row_id: int) -> tuple[str, str, str] | None:
+    """(scope, session, window) of a conversation."""
+    found = rows(connection, "SELECT scope, session, window FROM conversations WHERE id = ?", (row_id,))
+    return found[0] if found else None
+
+
+def add_conversation(
+    connection: apsw.Connection, scope: str, session: str, window: str, kind: str, started_at: int
+) -> int:
+    connection.execute(
+        "INSERT INTO conversations (scope, session, window, kind, started_at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        (scope, session, window, kind, started_at),
+    )
+    found = rows(
+        connection,
+        "SELECT id FROM conversations WHERE scope = ? AND session = ? AND window = ? AND started_at = ?",
+        (scope, session, window, started_at),
+    )
+    return int(found[0][0])
+
+
+def conversation_of(connection: apsw.Connection, passage_id: int) -> int:
+    found = rows(connection, "SELECT conversation_id FROM passages WHERE id = ?", (passage_id,))
+    return int(found[0][0])
+
+
+def exists(connection: apsw.Connection, passage_id: int) -> bool:
+    return bool(rows(connection, "SELECT 1 FROM passages WHERE id = ?", (passage_id,)))
+
+
+def add(
+    connection: apsw.Connection,
+    *,
+    conversation_id: int,
+    previous_id: int | None,
+    part: int,
+    scope: str,
+    origin: str,
+    author: str | None,
+    at: int,
+    content_key: bytes,
+    recipe: int,
+) -> int:
+    connection.execute(
+        "INSERT INTO passages (conversation_id, previous_id, part, scope, origin, author, at, content_key, recipe)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (conversation_id, previous_id, part, scope, origin, author, at, content_key, recipe),
+    )
+    return connection.last_insert_rowid()
+
+
+def remove(connection: apsw.Connection, ids: Sequence[int]) -> None:
+    """Take passages away with their refs, vectors and pending rows. The lexicon is `lexicon.remove`'s."""
+    listed = json.dumps(list(ids))
+    connection.execute("DELETE FROM passages WHERE id IN (SELECT value FROM json_each(?))", (listed,))
+    connection.execute(
+        "UPDATE passages SET previous_id = NULL WHERE previous_id IN (SELECT value FROM json_each(?))", (listed,)
+    )
+    connection.execute(
+        "DELETE FROM conversations WHERE NOT EXISTS (SELECT 1 FROM passages WHERE conversation_id = conversations.id)"
+    )
+
+
+def successors(connection: apsw.Connection, ids: Sequence[int]) -> list[int]:
+    """Passages whose context column holds words of one of `ids`, themselves not among them."""
+    listed = json.dumps(list(ids))
+    found = rows(
+        connection,
+        "SELECT id FROM passages WHERE previous_id IN (SELECT value FROM json_each(?1))"
+        " AND id NOT IN (SELECT value FROM json_each(?1))",
+        (listed,),
+    )
+    return [row[0] for row in found]
+
+
+def places(connection: apsw.Connection, ids: Sequence[int]) -> list[Place]:
+    """Every place of these passages, newest ref's stream first for each."""
+    found = rows(
+        connection,
+        "SELECT p.id, s.source, s.name, r.ref, r.location, r.text_hash, p.part, p.recipe"
+        " FROM json_each(?) j JOIN passages p ON p.id = j.value"
+        " JOIN passage_refs r ON r.passage_id = p.id JOIN streams s ON s.id = r.stream_id"
+        " ORDER BY j.key, s.id DESC",
+        (json.dumps(list(ids)),),
+    )
+    return [Place(*row) for row in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What ranking needs to know of a passage."""
+
+    id: int
+    conversation_id: int
+    previous_id: int | None
+    at: int
+    origin: str
+    author: str | None
+    session: str
+    window: str
+    scope: str
+
+
+def entries(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Entry]:
+    found = rows(
+        connection,
+        "SELECT p.id, p.conversation_id, p.previous_id, p.at, p.origin, p.author, c.session, c.window, p.scope"
+        " FROM json_each(?) j JOIN passages p ON p.id = j.value JOIN conversations c ON c.id = p.conversation_id",
+        (json.dumps(list(ids)),),
+    )
+    return {row[0]: Entry(*row) for row in found}
+
+
+def next_of(connection: apsw.Connection, ids: Sequence[int]) -> list[int]:
+    """The passages that directly follow one of `ids`."""
+    found = rows(
+        connection,
+        "SELECT p.id FROM json_each(?) j JOIN passages p ON p.previous_id = j.value",
+        (json.dumps(list(ids)),),
+    )
+    return [row[0] for row in found]
+
+
+def newest_window(connection: apsw.Connection, session: str) -> str | None:
+    """The window of a session in which something was said last."""
+    found = rows(
+        connection,
+        "SELECT c.window FROM conversations c JOIN passages p ON p.conversation_id = c.id WHERE c.session = ?"
+        " ORDER BY p.at DESC, p.id DESC LIMIT 1",
+        (session,),
+    )
+    return found[0][0] if found else None
+
+
+def scopes(connection: apsw.Connection) -> list[str]:
+    return [row[0] for row in rows(connection, "SELECT DISTINCT scope FROM streams ORDER BY scope")]
+
+
+def scope_of_session(connection: apsw.Connection, session: str) -> str | None:
+    found = rows(connection, "SELECT scope FROM streams WHERE session = ? LIMIT 1", (session,))
+    return found[0][0] if found else None
+
+
+def count(connection: apsw.Connection) -> int:
+    return int(rows(connection, "SELECT count(*) FROM passages")[0][0])
+
+
+def mark_stale(connection: apsw.Connection, ids: Sequence[int]) -> None:
+    """These passages have left the lexicon and must enter it anew."""
+    connection.executemany(
+        "INSERT INTO stale_passages (passage_id) VALUES (?) ON CONFLICT DO NOTHING", [(i,) for i in ids]
+    )
+
+
+def stale(connection: apsw.Connection, limit: int) -> list[int]:
+    found = rows(connection, "SELECT passage_id FROM stale_passages ORDER BY passage_id LIMIT ?", (limit,))
+    return [row[0] for row in found]
+
+
+def clear_stale(connection: apsw.Connection, ids: Sequence[int]) -> None:
+    connection.executemany("DELETE FROM stale_passages WHERE passage_id = ?", [(i,) for i in ids])

@@ -1,0 +1,215 @@
+"""Text as memory handles it: normal forms, words, parts, cuts. Pure functions.
+
+Two forms of one word meet in `normal`; scripts written without spaces are split into overlapping pairs of characters,
+since a tokenizer would take a whole run for one word; no cut ever falls inside a visible character.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+import apsw.unicode
+
+PART_LENGTH = 1200
+"""Longest passage, in characters. Long units rank badly (a needle drowns) and models embed at most some 500 tokens."""
+PART_OVERLAP = 150
+"""What two neighbouring parts share, so that a sentence at their border is whole in one of them."""
+
+STOP_WORDS = frozenset(
+    """
+    a about again all also am an and any are as at be been being but by can could did do does doing done for from
+    get got had has have having he her here hers him his how i if in into is it its just let like me mine my no nor not
+    of off on once only or our ours out over own same shall she should so some such than that the their theirs them
+    then there these they this those to too under until up us very was we were what when where which while who whom
+    whose why will with would you your yours
+    don doesn didn isn aren wasn weren won wouldn couldn shouldn hasn haven hadn ain s t d m re ve ll
+    """.split()
+)
+"""English function words that a question is made of. Left in, BM25 ranks by them (measured: a tenth of the recall)."""
+
+_CJK = "\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0002fa1f"
+_CJK_RUN = re.compile(f"[{_CJK}]+")
+_WORD = re.compile(r"\w+")
+_BLANKS = re.compile(r"\s+")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_PLAIN = re.compile(r"[\x09\x0a\x0d\x20-\x7e]*")
+
+
+def normal(text: str) -> str:
+    """NFKC, case-folded: `Straße` and `STRASSE`, `ﾌﾟﾘﾝﾀ` and `プリンタ`, `é` in one or two code points become one."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def canonical(text: str) -> str:
+    """What two copies of one utterance have in common: composed letters, single blanks. Case and words stay."""
+    return _BLANKS.sub(" ", unicodedata.normalize("NFC", text)).strip()
+
+
+def without_surrogates(text: str) -> str:
+    """`text` with each lone surrogate replaced by U+FFFD: such a string cannot be written as UTF-8 at all."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return re.sub("[\ud800-\udfff]", "\ufffd", text)
+    return text
+
+
+def _pairs(run: str) -> str:
+    if len(run) == 1:
+        return f" {run} "
+    return f" {' '.join(run[i : i + 2] for i in range(len(run) - 1))} "
+
+
+def lexical(text: str) -> str:
+    """The form that enters the lexicon: normal, runs of Han, Kana and Hangul as pairs of characters."""
+    if text.isascii():
+        return _CONTROL.sub(" ", text.lower())
+    return _CJK_RUN.sub(lambda m: _pairs(m[0]), _CONTROL.sub(" ", normal(text)))
+
+
+def words(text: str) -> list[str]:
+    """All words of `text` in order, in lexicon form (CJK runs as pairs)."""
+    return _WORD.findall(lexical(text))
+
+
+def content_words(text: str) -> list[str]:
+    """The distinct words of `text` that carry meaning, in order: no function words, no single Latin letters."""
+    return [
+        word
+        for word in dict.fromkeys(words(text))
+        if word not in STOP_WORDS and (len(word) > 1 or not word.isascii() or word.isdigit())
+    ]
+
+
+def query_words(text: str, most: int = 64) -> list[str]:
+    """The words to look for: the content words of `text`, or all of them when it has none. At most `most`, head and tail."""
+    found = content_words(text) or list(dict.fromkeys(words(text)))
+    if len(found) > most:
+        found = found[: most // 2] + found[-(most - most // 2) :]
+    return found
+
+
+def length_in_letters(text: str) -> int:
+    """Length in Latin letters' worth: a CJK character says about as much as five of them."""
+    cjk = sum(len(run) for run in _CJK_RUN.findall(text))
+    return len(text) + 4 * cjk
+
+
+def jaccard(a: Iterable[str], b: Iterable[str]) -> float:
+    """Shared words of two texts over all their words; 0 when both are empty."""
+    left, right = set(a), set(b)
+    union = len(left | right)
+    return len(left & right) / union if union else 0.0
+
+
+def cut(text: str, limit: int) -> str:
+    """The longest head of `text` of at most `limit` code points that ends between visible characters."""
+    if len(text) <= limit:
+        return text
+    return text[: boundary(text, limit)]
+
+
+def boundary(text: str, at: int) -> int:
+    """The last border between visible characters at or before `at`."""
+    if at <= 0:
+        return 0
+    if at >= len(text):
+        return len(text)
+    # A visible character is rarely longer than a few code points; start far enough before `at` to stand on a border of
+    # plain text, and take the whole head where there is none.
+    start = max(0, at - 64)
+    while start and not (text[start].isascii() and text[start - 1].isascii()):
+        start -= 1
+        if at - start > 4096:
+            start = 0
+    last = position = start
+    while position <= at:
+        last = position
+        if position == len(text):
+            break
+        position = apsw.unicode.grapheme_next_break(text, position)
+    return last
+
+
+def split(text: str, length: int = PART_LENGTH, overlap: int = PART_OVERLAP) -> list[str]:
+    """`text` in parts of at most `length` characters that overlap by about `overlap`; whole when it fits.
+
+    Borders fall at a paragraph, else a line, else a sentence, else a blank, else between visible characters: the
+    strongest of them that stands in the second half of the part.
+    """
+    text = text.strip()
+    parts: list[str] = []
+    start = 0
+    while len(text) - start > length:
+        end = _border(text, start + length // 2, start + length)
+        parts.append(text[start:end].strip())
+        back = _border(text, max(start + 1, end - 2 * overlap), end - overlap)
+        start = back if back > start else end
+    parts.append(text[start:].strip())
+    return [part for part in parts if part] or [""]
+
+
+_BORDERS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?])\s|(?<=[。！？])"), re.compile(r"\s"))
+
+
+def _border(text: str, low: int, high: int) -> int:
+    for pattern in _BORDERS:
+        found = [m.end() for m in pattern.finditer(text, low, high)]
+        if found:
+            return found[-1]
+    return boundary(text, high)
+
+
+def one_line(text: str) -> str:
+    """`text` with every run of blanks and line ends as one space."""
+    return _BLANKS.sub(" ", text).strip()
+
+
+def best_window(text: str, wanted: Iterable[str], limit: int) -> str:
+    """The stretch of `text` of at most `limit` characters that holds most of the `wanted` words, whole sentences first.
+
+    Cut ends are marked with an ellipsis, which counts towards the limit.
+    """
+    text = one_line(text)
+    if len(text) <= limit:
+        return text
+    spans = _sentences(text, limit - 2)
+    targets = set(wanted)
+    weights = [len(targets.intersection(words(text[a:b]))) for a, b in spans]
+    best, best_score = (0, 0), -1.0
+    for first in range(len(spans)):
+        last = first
+        while last + 1 < len(spans) and spans[last + 1][1] - spans[first][0] <= limit - 2:
+            last += 1
+        score = sum(weights[first : last + 1]) + len(
+            targets.intersection(words(text[spans[first][0] : spans[last][1]]))
+        )
+        if score > best_score:
+            best, best_score = (first, last), score
+    start, end = spans[best[0]][0], spans[best[1]][1]
+    head, tail = "…" if start else "", "…" if end < len(text) else ""
+    return f"{head}{text[start:end].strip()}{tail}"
+
+
+_SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+|(?<=[。！？；])")
+
+
+def _sentences(text: str, limit: int) -> list[tuple[int, int]]:
+    """Spans of sentences; one longer than half of `limit` is cut at blanks or between visible characters."""
+    ends = [m.end() for m in _SENTENCE_END.finditer(text)] + [len(text)]
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for end in ends:
+        while end - start > limit // 2:
+            middle = _border(text, start + limit // 4, start + limit // 2)
+            middle = middle if middle > start else min(end, start + limit // 2)
+            spans.append((start, middle))
+            start = middle
+        if end > start:
+            spans.append((start, end))
+        start = end
+    return spans
