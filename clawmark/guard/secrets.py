@@ -53,7 +53,7 @@ class Rule:
     fit: Callable[[str], int] | None = None  # how many leading characters of the value are the secret
     lowered: bool = False
     run: int = 0  # 16: the text has so many letters, digits, _ and - in a row; 40: or so many with + / = . : ~ $ as well
-    digits: int = 0  # least number of ASCII digits in the text: 0, 4 or 9
+    digits: int = 0  # least number of ASCII digits in the text: 0, 4, 9 or 12
     start_only: bool = False  # tried at the start of the text only
     plain: bool = False  # tried in a text without signs as well, see `_has_signs`
 
@@ -88,6 +88,7 @@ _QUANTITY = re.compile(
     r"|oauth2?(?:\.0)?|base\d\d|utf-?8|ed25519|argon2\w{0,2}|pbkdf2\S{0,9}|aes-?\d\S{0,9}|1password\S{0,9}|i18n|k8s|s3|ec2|web3",
     re.I,
 )
+_NAME = re.compile(r"[A-Za-z_-]+[0-9]{1,2}|[a-z][-_0-9a-z]*")
 _SYMBOL_INSIDE = re.compile(r"[!#$%&*+=?@^_~|][A-Za-z]")
 _ORDINARY = frozenset(
     "string str text bytes int number integer bool boolean object any type required optional missing invalid valid "
@@ -157,46 +158,49 @@ def _opaque(value: str) -> bool:
     return sum(32 <= b < 127 for b in plain) < 0.9 * len(plain)
 
 
-def _password_like(value: str) -> bool:
-    """What follows 'the password is': a made-up string, not the next word of the sentence."""
-    if len(value) < 4 or _stand_in(value) or _CODE.fullmatch(value) or _DATE.fullmatch(value) or _QUANTITY.fullmatch(value):
-        return False
-    letters = [c for c in value if c.isalpha()]
+def _made_up(value: str) -> bool:
     if _has_digit(value):
-        return bool(letters) or value.isdigit() or len(value) >= 6
-    if not letters:
-        return False
+        return value.isdigit() or _has_letter(value) or len(value) >= 6
     if _SYMBOL_INSIDE.search(value):
         return True
-    if "/" in value or "." in value or "-" in value:
-        return False
-    return len(value) >= 8 and value.isascii() and _changes(value) >= 0.25
+    return len(value) >= 8 and value.isascii() and value.isalpha() and _changes(value) >= 0.25
+
+
+def _ordinary(value: str) -> bool:
+    """A stand-in, code, a date or a quantity."""
+    return any(p.fullmatch(value) is not None for p in (_STAND_IN, _CODE, _DATE, _QUANTITY))
+
+
+def _password_like(value: str) -> bool:
+    """What follows 'the password is': a made-up string, not the next word of the sentence."""
+    return len(value) >= 4 and _made_up(value) and not _ordinary(value)
 
 
 def _assigned_password(value: str) -> bool:
     """What stands behind `password=`: here a plain word is a password too, unless it is one that forms and code use."""
     if _password_like(value):
         return True
-    if len(value) < 4 or _stand_in(value) or _CODE.fullmatch(value) or _QUANTITY.fullmatch(value):
-        return False
     words = value.lower().split()
+    if not all(w.isalpha() and w not in _SENTENCE_WORDS for w in words):
+        return False
     if len(words) == 1:
-        return value.isalpha() and words[0] not in _ORDINARY and len(value) >= 6
+        return len(value) >= 6 and words[0] not in _ORDINARY and not _stand_in(value)
     # A passphrase of dictionary words, as opposed to a label or a message about passwords.
-    return len(words) >= 3 and all(w.isalpha() and w not in _SENTENCE_WORDS for w in value.split()) and len(
-        _ORDINARY.intersection(words)
-    ) <= 1
+    return len(words) >= 3 and len(_ORDINARY.intersection(words)) <= 1
 
 
 def _assigned_token(value: str) -> bool:
     """What stands behind `token=` or `secret=`: names, numbers and words are ordinary there, so digits and letters must mix."""
-    if len(value) < 6 or _stand_in(value) or _CODE.fullmatch(value) or _DATE.fullmatch(value) or _QUANTITY.fullmatch(value):
+    if len(value) < 6:
         return False
     if _has_digit(value) and _has_letter(value):
-        return len(value) >= 16 or not re.fullmatch(r"[A-Za-z_-]+[0-9]{1,2}|[a-z]+[-_0-9a-z]*", value) or _changes(value) >= 0.3
-    if value.isdigit():
-        return len(value) >= 16
-    return (_changes(value) >= 0.25 and len(value) >= 12) or sum(c in "!#$%&*+=?@^~|" for c in value) >= 2
+        # Short names with a number behind ("python3", "v2_final") are names.
+        good = len(value) >= 16 or _changes(value) >= 0.3 or not _NAME.fullmatch(value)
+    elif value.isdigit():
+        good = len(value) >= 16
+    else:
+        good = (len(value) >= 12 and _changes(value) >= 0.25) or sum(c in "!#$%&*+=?@^~|" for c in value) >= 2
+    return good and not _ordinary(value)
 
 
 def _assigned_key(value: str) -> bool:
@@ -268,11 +272,11 @@ def _luhn(digits: str) -> bool:
 
 _ISSUERS = re.compile(
     # Issuer ranges and lengths, ISO/IEC 7812 and the networks' public pages
-    r"4(?:\d{12}|\d{15}|\d{18})|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}|3[47]\d{13}"
-    r"|(?:6011|64[4-9]\d|65\d\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|62(?:\d{14}|\d{17})"
-    r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{12}|220[0-4]\d{12}"
+    r"4(?:[0-9]{12}|[0-9]{15}|[0-9]{18})|(?:5[1-5][0-9][0-9]|222[1-9]|22[3-9][0-9]|2[3-6][0-9][0-9]|27[01][0-9]|2720)[0-9]{12}|3[47][0-9]{13}"
+    r"|(?:6011|64[4-9][0-9]|65[0-9][0-9])[0-9]{12}|35(?:2[89]|[3-8][0-9])[0-9]{12}|3(?:0[0-5]|[68][0-9])[0-9]{11}|62(?:[0-9]{14}|[0-9]{17})"
+    r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])[0-9]{12}|220[0-4][0-9]{12}"
 )
-_GROUPS = re.compile(r"\d{13,19}|\d{4}(?P<s>[ -])\d{4}(?P=s)\d{4}(?P=s)\d{1,4}(?:(?P=s)\d{1,3})?|\d{4}(?P<t>[ -])\d{6}(?P=t)\d{4,5}")
+_GROUPS = re.compile(r"[0-9]{13,19}|[0-9]{4}(?P<s>[ -])[0-9]{4}(?P=s)[0-9]{4}(?P=s)[0-9]{1,4}(?:(?P=s)[0-9]{1,3})?|[0-9]{4}(?P<t>[ -])[0-9]{6}(?P=t)[0-9]{4,5}")
 
 
 def _card(value: str) -> bool:
@@ -434,7 +438,7 @@ _TAIL = r"""(?:[_.-][a-z0-9_.-]{0,40})?[0-9]{0,4}"""
 _TYPE = r"(?:[ \t]?:[ \t]?[&*]?(?:'static )?(?:str|string|bytes|char)[ \t]?(?==))?"
 _LINK = rf"""[\\"'`\]*]{{0,4}}{_TYPE}[ \t]{{0,8}}(?:=>|:=|={{1,3}}|:|：|＝|->|→|>(?!@))[*_]{{0,2}}[ \t]{{0,4}}[rbfu]?"""
 # A plain word counts as a password only when it is all there is: in quotes or up to the end of the line or item.
-_WHOLE = rf"(?:{_QUOTED}|{_BARE}(?=[ \t]{{0,4}}(?:[\r\n,;&<\"'`}}]|\Z)))"
+_WHOLE = rf"(?:{_QUOTED}|(?P<b1>[^\W0-9_]{{6,40}})(?=[ \t]{{0,4}}(?:[\r\n,;&<\"'`}}]|\Z)))"
 _PASS = r"pass(?:word|wd|phrase|code|wort|key)?s?(?![a-z])"
 _KEY_NAMES = (
     r"(?:api|access|auth|account|private|secret|signing|encryption|master|service|shared[_ -]?access|subscription|app"
@@ -478,7 +482,7 @@ RULES: tuple[Rule, ...] = (
         ),
     ),
     # PuTTY .ppk, the-sz putty docs appendix C
-    Rule("private_key", ("private",), re.compile(r"private-lines: \d{1,3}\s{1,2}(?P<v1>(?:[a-z0-9+/=]{4,64}\s?){1,200})"), lowered=True),
+    Rule("private_key", ("private",), re.compile(r"private-lines: [0-9]{1,3}\s{1,2}(?P<v1>(?:[a-z0-9+/=]{4,64}\s?){1,200})"), lowered=True),
     *_prefix_rules(),
     # AWS IAM reference: unique identifiers
     Rule("aws_key_id", ("akia", "asia", "abia", "acca"), re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{12,20}(?![A-Za-z0-9])|(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"), _body, run=16),
@@ -488,10 +492,10 @@ RULES: tuple[Rule, ...] = (
     # RFC 7519 and 7516: JSON in base64url starts with eyJ; an unsecured or cut one may lack the last part
     Rule("jwt", ("eyj",), re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*){0,3}"), run=16),
     # core.telegram.org/bots
-    Rule("telegram_token", (":",), re.compile(r"(?<![A-Za-z0-9])\d{7,11}:[A-Za-z0-9_-]{32,40}(?![A-Za-z0-9_-])"), _random, run=16, digits=4),
+    Rule("telegram_token", (":",), re.compile(r"(?<![A-Za-z0-9])[0-9]{7,11}:[A-Za-z0-9_-]{32,40}(?![A-Za-z0-9_-])"), _random, run=16, digits=4),
     # discord.com/developers: base64 of the user id, time and HMAC
     Rule("discord_token", (".",), re.compile(r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{22,29}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_-])"), _random, run=40),
-    Rule("webhook", ("/webhooks/",), re.compile(r"/api/(?:v\d{1,2}/)?webhooks/\d{15,21}/(?P<v1>[A-Za-z0-9_-]{30,})"), run=16),
+    Rule("webhook", ("/webhooks/",), re.compile(r"/api/(?:v[0-9]{1,2}/)?webhooks/[0-9]{15,21}/(?P<v1>[A-Za-z0-9_-]{30,})"), run=16),
     # docs.slack.dev: incoming webhooks
     Rule("webhook", ("hooks.slack.com/",), re.compile(r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<v1>[A-Za-z0-9/_-]{20,})"), run=16),
     Rule("webhook", ("/incomingwebhook/",), re.compile(r"/incomingwebhook/(?P<v1>[a-z0-9/_-]{20,})"), lowered=True, run=16),
@@ -500,23 +504,23 @@ RULES: tuple[Rule, ...] = (
     # docs.sendgrid.com: SG. + 22 + . + 43
     Rule("sendgrid_key", ("sg.",), re.compile(r"(?<![A-Za-z0-9])SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"), run=16),
     # learn.microsoft.com: Entra client secrets
-    Rule("azure_client_secret", ("q~",), re.compile(r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.]{3}\dQ~[A-Za-z0-9_~.-]{31,40}"), run=40),
+    Rule("azure_client_secret", ("q~",), re.compile(r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,40}"), run=40),
     # Tokens in parts joined by dots: Airtable, Dynatrace, Terraform, Mapbox, Cloudflare origin keys, Okta-like
-    Rule("dotted_token", ("pat", "dt0", "atlasv1.", "sk.eyj", "v1.0-"), re.compile(r"(?<![A-Za-z0-9_.-])(?:pat[A-Za-z0-9]{14}\.[a-f0-9]{40,}|dt0[a-z]\d\d\.[A-Z0-9]{20,}\.[A-Z0-9]{50,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{50,}|sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{15,}|v1\.0-[a-f0-9]{20,}-[a-f0-9]{100,})"), run=40),
+    Rule("dotted_token", ("pat", "dt0", "atlasv1.", "sk.eyj", "v1.0-"), re.compile(r"(?<![A-Za-z0-9_.-])(?:pat[A-Za-z0-9]{14}\.[a-f0-9]{40,}|dt0[a-z][0-9][0-9]\.[A-Z0-9]{20,}\.[A-Z0-9]{50,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{50,}|sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{15,}|v1\.0-[a-f0-9]{20,}-[a-f0-9]{100,})"), run=40),
     # docs.databricks.com: dapi + 32 hex; crates.io: cio + 32; legacy Notion secret_ + 43; Facebook EAA…; Alibaba LTAI
-    Rule("vendor_token", ("dapi", "dkea", "cio", "eaa", "ltai"), re.compile(r"(?<![A-Za-z0-9])(?:(?:dapi|dkea)[a-f0-9]{32}(?:-\d)?|cio[A-Za-z0-9]{32}|EAA[A-Za-z0-9]{60,}|LTAI[A-Za-z0-9]{16,24})(?![A-Za-z0-9])"), _random, run=16),
+    Rule("vendor_token", ("dapi", "dkea", "cio", "eaa", "ltai"), re.compile(r"(?<![A-Za-z0-9])(?:(?:dapi|dkea)[a-f0-9]{32}(?:-[0-9])?|cio[A-Za-z0-9]{32}|EAA[A-Za-z0-9]{60,}|LTAI[A-Za-z0-9]{16,24})(?![A-Za-z0-9])"), _random, run=16),
     # Bitcoin wallet import format and BIP32 extended private keys: Base58Check
     Rule("wallet_key", ("xprv", "yprv", "zprv", "tprv"), re.compile(r"(?<![A-Za-z0-9])[xyzt]prv[1-9A-HJ-NP-Za-km-z]{90,120}"), run=40),
     Rule("wallet_key", (), re.compile(r"(?<![A-Za-z0-9+/=_.-])(?:5[1-9A-HJ-NP-Za-km-z]{50}|[KL][1-9A-HJ-NP-Za-km-z]{51})(?![A-Za-z0-9+/=_-])"), _random_not_hex, run=40),
     # crypt(5): hashes of passwords can be attacked offline
-    Rule("password_hash", ("$2", "$6$", "$5$", "$1$", "$y$", "$argon2", "pbkdf2"), re.compile(r"\$(?:2[abxy]\$\d\d\$[A-Za-z0-9./]{53}|[156y]\$[A-Za-z0-9./$=,]{30,200}|argon2(?:id|i|d)\$[A-Za-z0-9+/=$,]{40,300})"), run=40),
+    Rule("password_hash", ("$2", "$6$", "$5$", "$1$", "$y$", "$argon2", "pbkdf2"), re.compile(r"\$(?:2[abxy]\$[0-9][0-9]\$[A-Za-z0-9./]{53}|[156y]\$[A-Za-z0-9./$=,]{30,200}|argon2(?:id|i|d)\$[A-Za-z0-9+/=$,]{40,300})"), run=40),
     # RFC 6750 and RFC 7617; "Authorization: token …" of GitHub and Gitea
     Rule("bearer_token", ("bearer",), re.compile(r"bearer[ \t]{1,3}[\"']?(?P<b1>[a-z0-9._~+/=|:-]{12,4000})"), _bearer, lowered=True),
     Rule("basic_auth", ("basic ",), re.compile(r"basic {1,3}(?P<v1>[a-z0-9+/_-]{8,2000}={0,2})"), _basic, lowered=True),
     Rule("auth_header", ("authorization",), re.compile(r"authorization[\"']?[:=] {0,3}[\"']?(?:[a-z-]{3,20} {1,3})?(?P<b1>[^\s\"',;]{12,4000})"), _bearer, lowered=True),
     # RFC 3986 userinfo: connection strings and URLs with a password, or with a token as the user
     Rule("url_password", ("://",), re.compile(r"://[^\s/:@\"'<>]{0,100}:(?P<v1>[^\s/\"'<>]{1,200})@"), _url_password),
-    Rule("url_password", ("://",), re.compile(r"://[^\s/:@\"'<>]{0,100}:(?P<v1>[^\s\"'<>@]{1,200})@(?=[a-z0-9.-]{1,100}(?::\d{2,5}|/))"), _url_password),
+    Rule("url_password", ("://",), re.compile(r"://[^\s/:@\"'<>]{0,100}:(?P<v1>[^\s\"'<>@]{1,200})@(?=[a-z0-9.-]{1,100}(?::[0-9]{2,5}|/))"), _url_password),
     Rule("url_token", ("://",), re.compile(r"://(?P<v1>[A-Za-z0-9_.~-]{16,200})@"), _random, run=16),
     # Signatures of pre-signed URLs: Azure SAS, S3, Google Cloud Storage, CloudFront
     Rule("url_signature", ("sig",), re.compile(r"[?&;](?:x-(?:amz|goog)-)?sig(?:nature)?=(?P<v1>[a-z0-9%+/=_~-]{20,600})"), _random, lowered=True),
@@ -532,30 +536,30 @@ RULES: tuple[Rule, ...] = (
     Rule("password", ("-u", "pass", "mysql"), re.compile(r"(?<!\S)(?:-u[ \t]?[\"']?[^\s:\"']{1,80}:(?P<b1>[^\s\"'/]{4,200})|sshpass[ \t]{1,3}-p[ \t]?[\"']?(?P<b2>[^\s\"']{4,200})|mysql[a-z]{0,6}[ \t](?:[^\n|;]{0,80}[ \t])?-p(?P<b3>[^\s\"']{4,200}))"), _assigned_password, lowered=True),
     # .netrc (curl, ftp) and .pgpass (postgresql.org/docs: libpq)
     Rule("password", ("pass",), re.compile(r"(?:login|machine)[ \t]{1,4}\S{1,100}\s{1,8}(?:login[ \t]{1,4}\S{1,100}\s{1,8})?password[ \t]{1,4}(?P<v1>\S{3,200})"), _url_password, lowered=True),
-    Rule("password", (":5", ":*:"), re.compile(r"(?<!\S)[^\s:]{1,100}:(?:\d{2,5}|\*):[^\s:]{1,64}:[^\s:]{1,64}:(?P<v1>\S{3,200})"), _url_password),
+    Rule("password", (":5", ":*:"), re.compile(r"(?<!\S)[^\s:]{1,100}:(?:[0-9]{2,5}|\*):[^\s:]{1,64}:[^\s:]{1,64}:(?P<v1>\S{3,200})"), _url_password),
     # What people say. The value must look made up, for "my password is stored in the vault" is no secret.
     Rule("password", _PASS_LITERALS, re.compile(rf"{_PASS_WORDS}(?![a-z]){_NO_TOPIC}{_GAP}{_SAID}{_VALUE}"), _password_like, lowered=True),
     Rule("password", _PASS_LITERALS, re.compile(rf"{_PASS_WORDS}(?![a-z]){_NO_TOPIC}{_GAP}{_SAID}(?:{_QUOTED})"), _assigned_password, lowered=True),
     Rule("password", ("密码", "密碼", "口令", "パス", "暗証", "暗号", "비밀번호", "암호", "合言葉"), re.compile(rf"{_CJK_PASS}[^\n:：=!-~]{{0,12}}[:：=]?[ \t「『“\"']{{0,3}}(?P<b1>[!-~]{{4,64}})"), _password_like, lowered=True),
     Rule("token", ("token", "secret", "key", "cred", "schlüssel", "clé", "llave"), re.compile(rf"(?:token|secret|key|credentials?|schlüssel|clé|llave)(?![a-z]){_GAP}{_SAID}{_VALUE}"), _spoken, lowered=True),
     # PINs and codes: digits only, so what kind of code it is must be said
-    Rule("pin", ("pin", "cv", "geheimzahl"), re.compile(r"(?<![a-z])(?:pin(?:[- ]?(?:code|number|nummer))?|cvv2?|cvc2?|geheimzahl|sim-?pin)(?![a-z])(?:[ \t][a-zà-ÿ'’-]{1,20}){0,5}?(?:[ \t]{0,2}[:=：][ \t]{0,2}|[ \t](?:is|was|ist|lautet|est|es|è|é)[ \t]:?[ \t]?)(?P<v1>\d{3,12})(?![\w%]|[.,:/-]\d)(?![ \t](?:or|and|dependenc|version|package))"), lowered=True, digits=4),
-    Rule("pin", ("pin",), re.compile(r"(?<![A-Za-z])PIN(?:[- ]?(?:[Cc]ode|[Nn]ummer|[Nn]umber))? (?P<v1>\d{4,8})(?![\w%]|[.,:/-]\d)"), digits=4),
-    Rule("pin", ("暗証番号", "pin码", "验证码", "驗證碼", "認証コード", "인증번호", "密码", "パスワード", "비밀번호", "暗証"), re.compile(r"(?:暗証番号|pin码|验证码|驗證碼|認証コード|인증번호)[^\d\n]{0,12}(?P<v1>\d{4,10})(?!\d)"), lowered=True, digits=4),
-    Rule("code", ("code", "otp", "einmalpass", "combination"), re.compile(r"(?:(?:door|alarm|gate|access|unlock|safe|entry|security|lock|garage|keypad|verification|one[- ]time|sms|2fa|mfa|otp|confirmation|login|auth|authenticator|tür|alarm|einmal|bestätigungs|sicherheits|zugangs|zugriffs)[ -]?codes?|otp|einmalpasswort|safe combination|code (?:de sécurité|secret|d'accès|secreto|de acceso|de verificación))(?![a-z])(?:[ \t][a-zà-ÿ'’-]{1,20}){0,5}?(?:[ \t]{0,2}[:=：][ \t]{0,2}|[ \t](?:is|was|ist|lautet|est|es|è|é)[ \t]:?[ \t]?|[ \t])(?P<v1>[#*]?\d[\d-]{2,10}\d[#*]?)(?![\w%]|[.,:/-]\d)"), lambda v: not _DATE.fullmatch(v), lowered=True, digits=4),
+    Rule("pin", ("pin", "cv", "geheimzahl"), re.compile(r"(?<![a-z])(?:pin(?:[- ]?(?:code|number|nummer))?|cvv2?|cvc2?|geheimzahl|sim-?pin)(?![a-z])(?:[ \t][a-zà-ÿ'’-]{1,20}){0,5}?(?:[ \t]{0,2}[:=：][ \t]{0,2}|[ \t](?:is|was|ist|lautet|est|es|è|é)[ \t]:?[ \t]?)(?P<v1>[0-9]{3,12})(?![\w%]|[.,:/-][0-9])(?![ \t](?:or|and|dependenc|version|package))"), lowered=True, digits=4),
+    Rule("pin", ("pin",), re.compile(r"(?<![A-Za-z])PIN(?:[- ]?(?:[Cc]ode|[Nn]ummer|[Nn]umber))? (?P<v1>[0-9]{4,8})(?![\w%]|[.,:/-][0-9])"), digits=4),
+    Rule("pin", ("暗証番号", "pin码", "验证码", "驗證碼", "認証コード", "인증번호", "密码", "パスワード", "비밀번호", "暗証"), re.compile(r"(?:暗証番号|pin码|验证码|驗證碼|認証コード|인증번호)[^0-9\n]{0,12}(?P<v1>[0-9]{4,10})(?![0-9])"), lowered=True, digits=4),
+    Rule("code", ("code", "otp", "einmalpass", "combination"), re.compile(r"(?:(?:door|alarm|gate|access|unlock|safe|entry|security|lock|garage|keypad|verification|one[- ]time|sms|2fa|mfa|otp|confirmation|login|auth|authenticator|tür|alarm|einmal|bestätigungs|sicherheits|zugangs|zugriffs)[ -]?codes?|otp|einmalpasswort|safe combination|code (?:de sécurité|secret|d'accès|secreto|de acceso|de verificación))(?![a-z])(?:[ \t][a-zà-ÿ'’-]{1,20}){0,5}?(?:[ \t]{0,2}[:=：][ \t]{0,2}|[ \t](?:is|was|ist|lautet|est|es|è|é)[ \t]:?[ \t]?|[ \t])(?P<v1>[#*]?[0-9][0-9-]{2,10}[0-9][#*]?)(?![\w%]|[.,:/-][0-9])"), lambda v: not _DATE.fullmatch(v), lowered=True, digits=4),
     # One-time backup codes (RFC 4226 based services print lists of them)
-    Rule("backup_code", ("code", "key"), re.compile(r"(?:(?:backup|recovery|scratch|emergency|2fa|wiederherstellungs?|notfall)[ -]?(?:codes?|keys?)|einmalcodes?|codes? de (?:récupération|secours|recuperación|respaldo))(?![a-z])(?:[ \t][a-zà-ÿ0-9'’-]{1,20}){0,5}?(?:[ \t]{0,2}[:=：]\s{0,4}|[ \t](?:is|are|ist|sind|lautet|lauten|est|sont|es|son)[ \t]:?\s{0,3})(?P<v1>(?:(?:\d{1,2}[.)][ \t]|[-*•][ \t])?[a-z0-9]{4,10}(?:[- ]?[a-z0-9]{4,10}){0,7}[\s,;|/]{0,4}){1,24})"), _code_list, lowered=True),
+    Rule("backup_code", ("code", "key"), re.compile(r"(?:(?:backup|recovery|scratch|emergency|2fa|wiederherstellungs?|notfall)[ -]?(?:codes?|keys?)|einmalcodes?|codes? de (?:récupération|secours|recuperación|respaldo))(?![a-z])(?:[ \t][a-zà-ÿ0-9'’-]{1,20}){0,5}?(?:[ \t]{0,2}[:=：]\s{0,4}|[ \t](?:is|are|ist|sind|lautet|lauten|est|sont|es|son)[ \t]:?\s{0,3})(?P<v1>(?:(?:[0-9]{1,2}[.)][ \t]|[-*•][ \t])?[a-z0-9]{4,10}(?:[- ]?[a-z0-9]{4,10}){0,7}[\s,;|/]{0,4}){1,24})"), _code_list, lowered=True),
     # BIP39: 12 to 24 words. Announced in a sentence, or alone on a line or behind a colon.
     Rule("seed_phrase", ("seed", "mnemonic", "recovery", "wallet", "phrase", "wörter", "token", "secret"), re.compile(rf"(?:seed|mnemonic|recovery|wallet|phrase|wörter|token|secret)(?:[ \t][^\s:=,.;]{{1,20}}){{0,8}}?(?:[ \t]{{0,2}}[:=][ \t\"'`]{{0,3}}\n?(?:1[.)] ?)?|[ \t](?:is|are|ist|lautet|lauten|est|es)[ \t:\"'`]{{1,4}}){_SEED_WORDS}"), fit=_announced_seed, lowered=True, plain=True),
     Rule("seed_phrase", (":", '"', "\n", "`"), re.compile(r"[:\"'\n`][ \t]?(?P<v1>[a-z]{3,8}(?: [a-z]{3,8}){11,23})(?=[.!]?[ \t]{0,3}(?:[\n\"'`]|\Z))"), _seed),
     Rule("seed_phrase", (), re.compile(r"\s{0,4}(?P<v1>[a-z]{3,8}(?: [a-z]{3,8}){11,23})(?=[.!]?[ \t]{0,3}(?:\n|\Z))"), _seed, start_only=True, plain=True),
     # ISO/IEC 7812 with the check digit of Luhn; not inside a longer number, identifier, decimal or phone number
-    Rule("card_number", (), re.compile(r"(?<![\w.#+/-])(?:\d{4}[ -]\d{4}[ -]\d{4}[ -]\d{4}(?:[ -]\d{3})?|\d{4}[ -]\d{6}[ -]\d{4,5}|\d{13,19})(?![\w-]|[.,]\d)"), _card, digits=9),
+    Rule("card_number", (), re.compile(r"[2-6](?<![\w.#+/-].)(?:[0-9]{3}[ -][0-9]{4}[ -][0-9]{4}[ -][0-9]{4}(?:[ -][0-9]{3})?|[0-9]{3}[ -][0-9]{6}[ -][0-9]{4,5}|[0-9]{12,18})(?![\w-]|[.,][0-9])"), _card, digits=12),
     # ISO 13616
-    Rule("iban", (), re.compile(r"(?<![a-z0-9_/-])[a-z]{2}\d\d(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?(?![a-z0-9_-])"), fit=_iban, lowered=True, digits=9),
+    Rule("iban", (), re.compile(r"(?<![a-z0-9_/-])[a-z]{2}[0-9][0-9](?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?(?![a-z0-9_-])"), fit=_iban, lowered=True, digits=12),
     # US Social Security numbers (ssa.gov: randomization)
-    Rule("ssn", ("-",), re.compile(r"(?<![\w.#+/-])\d{3}-\d\d-\d{4}(?![\w-]|[.,]\d)"), _ssn, digits=9),
-    Rule("ssn", ("ssn", "social security"), re.compile(r"(?:ssn|social security)(?:[ \t][^\s:=]{1,12}){0,3}?[ \t]?[:=#]?[ \t]?(?P<v1>\d{3}[ -]?\d\d[ -]?\d{4})(?!\d)"), lowered=True, digits=9),
+    Rule("ssn", ("-",), re.compile(r"[0-9](?<![\w.#+/-].)[0-9][0-9]-[0-9][0-9]-[0-9]{4}(?![\w-]|[.,][0-9])"), _ssn, digits=9),
+    Rule("ssn", ("ssn", "social security"), re.compile(r"(?:ssn|social security)(?:[ \t][^\s:=]{1,12}){0,3}?[ \t]?[:=#]?[ \t]?(?P<v1>[0-9]{3}[ -]?[0-9][0-9][ -]?[0-9]{4})(?![0-9])"), lowered=True, digits=9),
     # Prefix + separator + random body: the vendors this table does not name
     Rule("api_key", ("-", "_"), re.compile(r"(?<![A-Za-z0-9_/.-])[a-z][a-z0-9]{0,15}[_-][A-Za-z0-9_-]{20,}"), _prefixed, run=16),
 )

@@ -504,9 +504,13 @@ class _Reading:
         if data is None:
             raise Unreadable("oversize")
         line = data[start:stop]
-        if not line.strip():
+        try:
+            entry = parse(line)
+        except Unreadable:
+            if line.strip():
+                raise
             return "blank"
-        return read_entry(parse(line), self._run, past, f"{at}:{stop - start}", self._written_ms)
+        return read_entry(entry, self._run, past, f"{at}:{stop - start}", self._written_ms)
 
     def at(self, location: str, past: Past | None = None) -> Message | None:
         """The message whose line stands at a location, if one does: one bounded read."""

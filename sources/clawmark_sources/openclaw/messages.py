@@ -234,9 +234,11 @@ def _other_form(entry: dict[str, Any], inner: Any, kind: Any, past: Past) -> dic
 def entry_id(entry: Any) -> str:
     """The id the host gave an entry; "" where it gave none that can name it."""
     value = entry.get("id") if isinstance(entry, dict) else None
+    if type(value) is str and 0 < len(value) <= 200:
+        return whole(value)
     if isinstance(value, int) and not isinstance(value, bool):
-        value = str(value) if abs(value) < 1 << 63 else None
-    return whole(value) if isinstance(value, str) and 0 < len(value) <= 200 else ""
+        return str(value) if abs(value) < 1 << 63 else ""
+    return ""
 
 
 def _derived_id(role: str, entry: dict[str, Any], inner: dict[str, Any], text: str) -> str:
@@ -317,6 +319,8 @@ _LAST_MS: Final = 253_402_300_799_000  # the end of the year 9999, where datetim
 
 def milliseconds(value: object) -> int | None:
     """Milliseconds since 1970 of a logged time (a number or ISO text); None when it is no time."""
+    if type(value) is int and _SECONDS_BELOW <= value <= _LAST_MS:
+        return value
     if isinstance(value, str):
         if not (value.isascii() and value.isdecimal()):
             return _iso_milliseconds(value)
