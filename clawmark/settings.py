@@ -34,16 +34,17 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
 
-    disabled: bool = Field(False, description="Switch everything off: empty blocks, no jobs.")
+    disabled: bool = Field(default=False, description="Switch everything off: empty blocks, no jobs.")
     db_path: Path = Field(
         default_factory=lambda: _data_home() / "clawmark" / "memory.db",
         description="The one database file. Default: $XDG_DATA_HOME/clawmark/memory.db, normally under ~/.local/share.",
     )
     source: str = Field(
-        "auto", description="Which message log is read: `auto`, the name of an installed source, or a comma list."
+        default="auto",
+        description="Which message log is read: `auto`, the name of an installed source, or a comma list.",
     )
     transcripts_dir: Path | None = Field(
-        None,
+        default=None,
         description="OpenClaw transcripts: a state directory, an agent's directory or a `sessions` directory. "
         "Default: the OpenClaw state directory.",
     )
@@ -53,32 +54,37 @@ class Settings(BaseSettings):
         description="OpenClaw's state directory. `OPENCLAW_STATE_DIR`, which OpenClaw itself reads, is honoured too.",
     )
     embedder: Literal["auto", "none"] = Field(
-        "auto",
+        default="auto",
         description="`auto`: the endpoint if one is set, else the local model if it is installed, else words alone. "
         "`none`: words alone.",
     )
     embedding_url: str | None = Field(
-        None, description="An OpenAI-compatible embeddings endpoint, e.g. http://127.0.0.1:8092/v1."
+        default=None, description="An OpenAI-compatible embeddings endpoint, e.g. http://127.0.0.1:8092/v1."
     )
-    embedding_model: str = Field("", description="The model name sent to that endpoint.")
+    embedding_model: str = Field(default="", description="The model name sent to that endpoint.")
     embedding_dim: int | None = Field(
-        None, ge=1, le=16384, description="Expected dimension. Default: what the model answers."
+        default=None, ge=1, le=16384, description="Expected dimension. Default: what the model answers."
     )
     embedding_api_key: SecretStr | None = Field(
-        None, description="Sent as a Bearer header. Never logged, never stored."
+        default=None, description="Sent as a Bearer header. Never logged, never stored."
     )
-    embedding_query_prefix: str = Field("", description="Put in front of a query before it is embedded.")
-    embedding_document_prefix: str = Field("", description="Put in front of a passage before it is embedded.")
+    embedding_query_prefix: str = Field(default="", description="Put in front of a query before it is embedded.")
+    embedding_document_prefix: str = Field(default="", description="Put in front of a passage before it is embedded.")
     allow_remote: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="Hosts outside this machine and its private network that text may be sent to; a comma list."
+        default=(),
+        description="Hosts outside this machine and its private network that text may be sent to; a comma list.",
     )
-    recall: Literal["on", "off"] = Field("on", description="`off`: blocks hold facts alone.")
-    recall_limit: int = Field(6, ge=0, le=50, description="Most excerpts in a block or in a search without --limit.")
-    confidence_threshold: float = Field(0.8, ge=0, le=1, description="A fact below it is kept but not shown.")
+    recall: Literal["on", "off"] = Field(default="on", description="`off`: blocks hold facts alone.")
+    recall_limit: int = Field(
+        default=6, ge=0, le=50, description="Most excerpts in a block or in a search without --limit."
+    )
+    confidence_threshold: float = Field(default=0.8, ge=0, le=1, description="A fact below it is kept but not shown.")
     never_index_paths: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="A message that names one of these paths is left out whole; a comma list."
+        default=(), description="A message that names one of these paths is left out whole; a comma list."
     )
-    timezone: str = Field("", description="Zone of the dates in a block, e.g. Europe/Lisbon. Default: this machine's.")
+    timezone: str = Field(
+        default="", description="Zone of the dates in a block, e.g. Europe/Lisbon. Default: this machine's."
+    )
 
     @classmethod
     def settings_customise_sources(

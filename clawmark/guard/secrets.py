@@ -10,8 +10,8 @@ What always holds:
 - `find` of a masked text is empty, so `mask` applied twice equals `mask` applied once.
 - A rule is tried only when one of its literals occurs in the lower-cased text (and, where it says so, when the text has
   a long enough run of token characters or enough digits). Text without secrets costs a few microseconds.
-- Time grows linearly with the length of the text: quantifiers are bounded, or they are the last part of a pattern whose
-  start cannot lie inside its own match.
+- Time grows linearly with the length of the text: quantifiers are bounded, or they stand at the end of a pattern whose
+  start cannot lie inside its own match; candidates that fail their check are retried within a budget.
 - No value is logged, cached or kept.
 
 Out of reach: secrets without any shape or announcing word, and secrets split or disguised on purpose.
@@ -41,9 +41,9 @@ class Secret:
 class Rule:
     """One class of secrets.
 
-    The secret is the named group that matched (`v…` as it is, `b…` without the punctuation that ends a sentence), or the
-    whole match when the pattern names none. `lowered` patterns run on the lower-cased text, which has the same length, so
-    one spelling covers all; `check` and `fit` always see the original.
+    The secret is the named group that matched (`v…` as it is, `b…` without the punctuation that ends a sentence), or
+    the whole match when the pattern names none. `lowered` patterns run on the lower-cased text, which has the same
+    length, so one spelling covers all; `check` and `fit` always see the original.
     """
 
     kind: str
@@ -52,7 +52,7 @@ class Rule:
     check: Callable[[str], bool] | None = None
     fit: Callable[[str], int] | None = None  # how many leading characters of the value are the secret
     lowered: bool = False
-    run: int = 0  # 16: the text has so many letters, digits, _ and - in a row; 40: or so many with + / = . : ~ $ as well
+    run: int = 0  # least run of token characters in the text: 0, 16 (letters, digits, _ and -) or 40 (see `_WIDE`)
     digits: int = 0  # least number of ASCII digits in the text: 0, 4, 9 or 12
     start_only: bool = False  # tried at the start of the text only
     plain: bool = False  # tried in a text without signs as well, see `_has_signs`
@@ -61,6 +61,11 @@ class Rule:
 # ---------------------------------------------------------------------------------------------------------------------
 # Checks: what a candidate must look like
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+def _words(listed: str) -> frozenset[str]:
+    return frozenset(listed.split())
+
 
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}", re.I)
 _HEX = re.compile(r"[0-9a-f]+", re.I)
@@ -80,25 +85,30 @@ _CODE = re.compile(
       | [\w.-]+(?:/[\w.-]+)*\.(?:pem|key|txt|json|ya?ml|env|toml|crt|p12|kdbx?|gpg|py|js|ts|md)""",
     re.X | re.I,
 )
-_DATE = re.compile(r"\d{1,4}[-./]\d{1,2}(?:[-./]\d{1,4})?(?:[T ][\d:.Z+-]*)?|v?\d+(?:\.\d+){1,3}[\w.-]{0,12}|\d\d?:\d\d\S*|\d+%")
+_DATE = re.compile(
+    r"\d{1,4}[-./]\d{1,2}(?:[-./]\d{1,4})?(?:[T ][\d:.Z+-]*)?|v?\d+(?:\.\d+){1,3}[\w.-]{0,12}|\d\d?:\d\d\S*|\d+%"
+)
 _QUANTITY = re.compile(
-    r"[$€£~+-]?\d{1,3}(?:[,.]\d{1,3}){0,6}[+%]?|\d{1,5}(?:[-–]\d{1,5})?-?(?:bits?|bytes?|chars?|characters?|digits?|days?"
+    r"[$€£~+-]?\d{1,3}(?:[,.]\d{1,3}){0,6}[+%]?"
+    r"|\d{1,5}(?:[-–]\d{1,5})?-?(?:bits?|bytes?|chars?|characters?|digits?|days?"
     r"|hours?|hrs?|minutes?|mins?|seconds?|secs?|weeks?|months?|years?|[hmsxk]|ms|[kmg]i?b|st|nd|rd|th|fold|factor)"
-    r"|(?:min|max|at-least)?-?\d{1,3}-(?:char(?:acter)?s?|digits?)|[a-z]{0,5}\d?fa|sha-?\d{1,3}|md5|[her]s(?:256|384|512)"
-    r"|oauth2?(?:\.0)?|base\d\d|utf-?8|ed25519|argon2\w{0,2}|pbkdf2\S{0,9}|aes-?\d\S{0,9}|1password\S{0,9}|i18n|k8s|s3|ec2|web3",
+    r"|(?:min|max|at-least)?-?\d{1,3}-(?:char(?:acter)?s?|digits?)"
+    r"|[a-z]{0,5}\d?fa|sha-?\d{1,3}|md5|[her]s(?:256|384|512)|oauth2?(?:\.0)?|base\d\d|utf-?8|ed25519|argon2\w{0,2}"
+    r"|pbkdf2\S{0,9}|aes-?\d\S{0,9}|1password\S{0,9}|i18n|k8s|s3|ec2|web3",
     re.I,
 )
 _NAME = re.compile(r"[A-Za-z_-]+[0-9]{1,2}|[a-z][-_0-9a-z]*")
 _SYMBOL_INSIDE = re.compile(r"[!#$%&*+=?@^_~|][A-Za-z]")
-_ORDINARY = frozenset(
+_ORDINARY = _words(
     "string str text bytes int number integer bool boolean object any type required optional missing invalid valid "
     "incorrect correct wrong expired reset changed forgotten unknown stored saved hidden default empty none null true "
     "false password passwort passphrase passcode passwd secret token key value user username login name admin required "
-    "bitwarden lastpass keepass keychain vault manager rotated leaked compromised needed here there below above ask see "
-    "same unset enabled disabled yes no not in the and bearer basic input prompt file field state props variable env "
+    "bitwarden lastpass keepass keychain vault manager rotated leaked compromised needed here there below above ask "
+    "see same "
+    "unset enabled disabled yes no not in the and bearer basic input prompt file field state props variable env "
     "environment generated random protected encrypted hashed plaintext please this that with from secure strong weak "
     "short long rotate update updated reused public private pending available unavailable accepted rejected denied "
-    "confirm confirmation policy rules form length minimum maximum access refresh session client server".split()
+    "confirm confirmation policy rules form length minimum maximum access refresh session client server"
 )
 
 
@@ -127,8 +137,13 @@ def _has_letter(value: str) -> bool:
 
 
 def _body(value: str) -> bool:
-    """The part behind a documented prefix: not a word, not a placeholder."""
-    return not _stand_in(value) and "xxxx" not in value.lower() and (_changes(value) >= 0.12) and len(set(value)) > 7
+    """A documented prefix with what follows it: not a word, not a placeholder."""
+    return not _stand_in(value) and _changes(value) >= 0.15 and len(set(value)) > 7
+
+
+def _varied(value: str) -> bool:
+    """For prefixes so rare that only placeholders have to be told apart."""
+    return len(set(value)) > 7
 
 
 def _random(value: str) -> bool:
@@ -148,7 +163,7 @@ def _random_not_hex(value: str) -> bool:
 
 
 def _opaque(value: str) -> bool:
-    """Exactly what the vendor issues, with no context at all: upper, lower and digits, evenly mixed, and not text in base64."""
+    """What stands there without any context: evenly mixed upper, lower and digits, and not text in base64."""
     if not _random_not_hex(value) or _changes(value) < 0.4 or _HEX.fullmatch(value):
         return False
     try:
@@ -190,7 +205,7 @@ def _assigned_password(value: str) -> bool:
 
 
 def _assigned_token(value: str) -> bool:
-    """What stands behind `token=` or `secret=`: names, numbers and words are ordinary there, so digits and letters must mix."""
+    """What stands behind `token=` or `secret=`: names, numbers and words are ordinary there, a mixture is not."""
     if len(value) < 6:
         return False
     if _has_digit(value) and _has_letter(value):
@@ -204,30 +219,38 @@ def _assigned_token(value: str) -> bool:
 
 
 def _assigned_key(value: str) -> bool:
-    """What stands behind a bare `key=`: cache keys and map keys live there as well, so only a long random value counts."""
+    """What stands behind a bare `key=`: cache and map keys live there as well, so only a long random value counts."""
     return len(value) >= 16 and _random(value) and not _CODE.fullmatch(value) and not _DATE.fullmatch(value)
 
 
 def _spoken(value: str) -> bool:
     """What follows 'the token is': as long as a machine-made token."""
-    return len(value) >= 12 and not _CODE.fullmatch(value) and (_random(value) or (value.isalnum() and _changes(value) >= 0.3))
+    return (
+        len(value) >= 12
+        and not _CODE.fullmatch(value)
+        and (_random(value) or (value.isalnum() and _changes(value) >= 0.3))
+    )
 
 
 def _url_password(value: str) -> bool:
-    return not _stand_in(value) and re.match(r"\d{1,5}(?:[?#].*)?$", value) is None and value.lower() not in ("password", "pass", "pwd")
+    return (
+        not _stand_in(value)
+        and re.match(r"\d{1,5}(?:[?#].*)?$", value) is None
+        and value.lower() not in ("password", "pass", "pwd")
+    )
 
 
 # A lower-case word before the separator that says "this is a key".
-_KEY_WORDS = frozenset(
-    "sk pk rk ak uk dk key keys apikey api token tok secret sec pat live test prod sandbox auth access oauth bot rt at jwt "
-    "refresh session pass pwd svc service admin user app client private priv webhook hook wh license bearer cred".split()
+_KEY_WORDS = _words(
+    "sk pk rk ak uk dk key keys apikey api token tok secret sec pat live test prod sandbox auth access oauth bot rt at "
+    "jwt refresh session pass pwd svc service admin user app client private priv webhook hook wh license bearer cred"
 )
 # Of those, the ones that also stand before hashes, UUIDs and the like ("test-<commit>").
-_WEAK_KEY_WORDS = frozenset("api live test prod sandbox auth bot app user client session service svc admin at rt hook".split())
+_WEAK_KEY_WORDS = _words("api live test prod sandbox auth bot app user client session service svc admin at rt hook")
 # Prefixes of public identifiers and digests, which are no secrets.
-_PUBLIC = frozenset(
+_PUBLIC = _words(
     "sha sha1 sha224 sha256 sha384 sha512 md5 blake2b blake3 commit rev build release ssh ecdsa rsa file img image "
-    "msg toolu call chatcmpl resp asst thread run req evt cus sub inv prod price txn acct seti pi pm ch ses".split()
+    "msg toolu call chatcmpl resp asst thread run req evt cus sub inv prod price txn acct seti pi pm ch ses"
 )
 
 
@@ -237,7 +260,9 @@ def _prefixed(value: str) -> bool:
     if parts[0] in _PUBLIC:
         return False
     at = 0
-    while at < len(parts) - 1 and at < 4 and len(parts[at]) <= 12 and (parts[at] in _KEY_WORDS or not _random(parts[at])):
+    while (
+        at < len(parts) - 1 and at < 4 and len(parts[at]) <= 12 and (parts[at] in _KEY_WORDS or not _random(parts[at]))
+    ):
         at += 1
     heads, body = parts[:at], value[sum(len(p) + 1 for p in parts[:at]) :]
     words = _KEY_WORDS.intersection(heads)
@@ -270,13 +295,23 @@ def _luhn(digits: str) -> bool:
     return total % 10 == 0
 
 
+# Issuer ranges with their lengths: ISO/IEC 7812 and the public pages of the networks
 _ISSUERS = re.compile(
-    # Issuer ranges and lengths, ISO/IEC 7812 and the networks' public pages
-    r"4(?:[0-9]{12}|[0-9]{15}|[0-9]{18})|(?:5[1-5][0-9][0-9]|222[1-9]|22[3-9][0-9]|2[3-6][0-9][0-9]|27[01][0-9]|2720)[0-9]{12}|3[47][0-9]{13}"
-    r"|(?:6011|64[4-9][0-9]|65[0-9][0-9])[0-9]{12}|35(?:2[89]|[3-8][0-9])[0-9]{12}|3(?:0[0-5]|[68][0-9])[0-9]{11}|62(?:[0-9]{14}|[0-9]{17})"
-    r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])[0-9]{12}|220[0-4][0-9]{12}"
+    r"4(?:[0-9]{12}|[0-9]{15}|[0-9]{18})"  # Visa
+    r"|(?:5[1-5][0-9]{2}|222[1-9]|22[3-9][0-9]|2[3-6][0-9]{2}|27[01][0-9]|2720)[0-9]{12}"  # Mastercard
+    r"|3[47][0-9]{13}"  # American Express
+    r"|(?:6011|64[4-9][0-9]|65[0-9]{2})[0-9]{12}"  # Discover
+    r"|35(?:2[89]|[3-8][0-9])[0-9]{12}"  # JCB
+    r"|3(?:0[0-5]|[68][0-9])[0-9]{11}"  # Diners Club
+    r"|62(?:[0-9]{14}|[0-9]{17})"  # UnionPay
+    r"|(?:5018|5020|5038|5893|6304|6759|676[1-3])[0-9]{12}"  # Maestro
+    r"|220[0-4][0-9]{12}"  # Mir
 )
-_GROUPS = re.compile(r"[0-9]{13,19}|[0-9]{4}(?P<s>[ -])[0-9]{4}(?P=s)[0-9]{4}(?P=s)[0-9]{1,4}(?:(?P=s)[0-9]{1,3})?|[0-9]{4}(?P<t>[ -])[0-9]{6}(?P=t)[0-9]{4,5}")
+_GROUPS = re.compile(
+    r"[0-9]{13,19}"
+    r"|[0-9]{4}(?P<s>[ -])[0-9]{4}(?P=s)[0-9]{4}(?P=s)[0-9]{1,4}(?:(?P=s)[0-9]{1,3})?"
+    r"|[0-9]{4}(?P<t>[ -])[0-9]{6}(?P=t)[0-9]{4,5}"
+)
 
 
 def _card(value: str) -> bool:
@@ -309,19 +344,44 @@ def _ssn(value: str) -> bool:
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
 
 
-def _code_list(value: str) -> bool:
-    """One-time codes: each has a digit or is in capitals, so that no word of a sentence passes."""
-    codes = re.findall(r"[A-Za-z0-9]{3,}(?:-[A-Za-z0-9]{3,})*", value)
-    good = [c for c in codes if _has_digit(c) and len(c) >= 5]
-    return bool(good) and 2 * len(good) >= len(codes) and not _DATE.fullmatch(value)
+def _weighted(digits: str, weights: range) -> int:
+    return sum(int(d) * w for d, w in zip(digits, weights, strict=True))
+
+
+def _national(value: str) -> bool:
+    """Numbers of persons with a check digit: China (GB 11643), Brazil (CPF), France (NIR)."""
+    digits = re.sub("[ .-]", "", value).upper()
+    if len(digits) == 18:
+        return "10X98765432"[sum(int(d) * pow(2, 17 - i, 11) for i, d in enumerate(digits[:17])) % 11] == digits[17]
+    if len(digits) == 15:
+        return 97 - int(digits[:13]) % 97 == int(digits[13:])
+    first = _weighted(digits[:9], range(10, 1, -1)) * 10 % 11 % 10
+    second = _weighted(digits[:10], range(11, 1, -1)) * 10 % 11 % 10
+    return len(set(digits)) > 1 and digits[9:] == f"{first}{second}"
+
+
+def _codes(value: str) -> int:
+    """One-time codes: each has a digit or is as long as the first, so that the words of a sentence end the list."""
+    end, length = 0, 0
+    for m in re.finditer(r"[A-Za-z0-9]{4,}(?:-[A-Za-z0-9]{4,})*", value):
+        good = _has_digit(m.group()) and not _DATE.fullmatch(m.group())
+        if not good and len(m.group()) != length:
+            break
+        if good:
+            end, length = m.end(), length or len(m.group())
+    return end if len(value[:end].strip()) >= 5 else 0
+
+
+def _no_date(value: str) -> bool:
+    return _DATE.fullmatch(value) is None
 
 
 _SEED_LENGTHS = (24, 21, 18, 15, 12)
 # Frequent English words that no BIP39 list has: a sentence holds one of them, a seed phrase never does.
-_SENTENCE_WORDS = frozenset(
+_SENTENCE_WORDS = _words(
     "the and for with not are was were but from has had did does don any its his him she her they them there their our "
     "who how why which while because would could should been being about's please let got get gets see went going "
-    "enter your must new old choose type these those some many each every than too very also's yes yet per via".split()
+    "enter your must new old choose type these those some many each every than too very also's yes yet per via"
 )
 
 
@@ -350,8 +410,16 @@ def _announced_seed(value: str) -> int:
 # Documented token prefixes whose body is 16 or more letters, digits, _ and - : kind, prefixes, where documented.
 _PREFIXES: tuple[tuple[str, str, str], ...] = (
     ("github_token", "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_", "docs.github.com: token formats"),
-    ("gitlab_token", "glpat- gldt- glrt- glcbt- glptt- glft- glimt- glagent- gloas- glsoat- glffct-", "docs.gitlab.com: token prefixes"),
-    ("slack_token", "xoxb- xoxp- xoxa- xoxo- xoxr- xoxs- xoxe- xoxc- xoxd- xapp- xoxe.xoxp- xoxe.xoxb-", "docs.slack.dev: token types"),
+    (
+        "gitlab_token",
+        "glpat- gldt- glrt- glcbt- glptt- glft- glimt- glagent- gloas- glsoat- glffct-",
+        "docs.gitlab.com: token prefixes",
+    ),
+    (
+        "slack_token",
+        "xoxb- xoxp- xoxa- xoxo- xoxr- xoxs- xoxe- xoxc- xoxd- xapp- xoxe.xoxp- xoxe.xoxb-",
+        "docs.slack.dev: token types",
+    ),
     ("anthropic_key", "sk-ant-", "docs.anthropic.com"),
     ("openai_key", "sk-proj- sk-svcacct- sk-admin-", "platform.openai.com"),
     ("openrouter_key", "sk-or-", "openrouter.ai/docs"),
@@ -431,43 +499,56 @@ def _prefix_rules() -> tuple[Rule, ...]:
 
 
 # Parts of the patterns for names and values. `v` groups are quoted, `b` groups are bare.
-_QUOTED = r"""\\?"(?P<v1>[^"\n]{3,300})"|\\?'(?P<v2>[^'\n]{3,300})'|`(?P<v3>[^`\n]{3,300})`|[“„«「](?P<v4>[^“”«»」\n]{3,300})[”“»」]"""
+_QUOTED = (
+    r"""\\?"(?P<v1>[^"\n]{3,300})"|\\?'(?P<v2>[^'\n]{3,300})'|`(?P<v3>[^`\n]{3,300})`"""
+    r"""|[“„«「](?P<v4>[^“”«»」\n]{3,300})[”“»」]"""
+)
 _BARE = r"""[\\"'`]{0,2}(?P<b1>[^\s"'`“”„,;<&]{3,300}(?:&(?![a-z_]{1,30}=)[^\s"'`“”„,;<&]{0,100}){0,4})"""
 _VALUE = rf"(?:{_QUOTED}|{_BARE})"
 _TAIL = r"""(?:[_.-][a-z0-9_.-]{0,40})?[0-9]{0,4}"""
 _TYPE = r"(?:[ \t]?:[ \t]?[&*]?(?:'static )?(?:str|string|bytes|char)[ \t]?(?==))?"
-_LINK = rf"""[\\"'`\]*]{{0,4}}{_TYPE}[ \t]{{0,8}}(?:=>|:=|={{1,3}}|:|：|＝|->|→|>(?!@))[*_]{{0,2}}[ \t]{{0,4}}[rbfu]?"""
+_LINK = (
+    rf"""[\\"'`\]*]{{0,4}}{_TYPE}[ \t]{{0,8}}(?:=>|:=|={{1,3}}|:|：|＝|->|→|>(?!@))[*_]{{0,2}}[ \t]{{0,4}}"""
+    r"""(?:[rbfu](?=["']))?"""
+)
 # A plain word counts as a password only when it is all there is: in quotes or up to the end of the line or item.
 _WHOLE = rf"(?:{_QUOTED}|(?P<b1>[^\W0-9_]{{6,40}})(?=[ \t]{{0,4}}(?:[\r\n,;&<\"'`}}]|\Z)))"
+_KEY = r"(?<!mon)(?<!don)(?<!tur)(?<!hoc)key"  # monkey, donkey, turkey and hockey are no keys
 _PASS = r"pass(?:word|wd|phrase|code|wort|key)?s?(?![a-z])"
 _KEY_NAMES = (
     r"(?:api|access|auth|account|private|secret|signing|encryption|master|service|shared[_ -]?access|subscription|app"
-    r"|client|session|deploy|webhook|bot|admin|consumer|storage|preshared|license|host|server|root|cookie|jwt|aws|ssh|pgp|gpg"
-    r"|application|integration|developer|dev|rest|personal|functions?|primary|instance|ingest|wallet)"
+    r"|client|session|deploy|webhook|bot|admin|consumer|storage|preshared|license|host|server|root|cookie|jwt|aws|ssh|pgp"
+    r"|gpg|application|integration|developer|dev|rest|personal|functions?|primary|instance|ingest|wallet)"
 )
 
 # Words between the announcing word and the value, and what links the two: "the password for the router is …".
 _GAP = r"(?:[ \t][^\s:=,.;!?：]{1,24}){0,6}?"
 _SAID = (
-    r"(?:[ \t]{0,3}(?:[:=：＝—–-]|->|→)[ \t]{0,3}\n?[ \t]{0,3}"
-    r"|[ \t](?:is|was|are|to|be|ist|war|sind|lautet|lauten|heißt|auf|est|sont|était|es|son|era|è|é|e|são|jest|är|er|on|:)"
-    r"(?:[ \t](?:now|still|currently|set to|changed to|just|jetzt|nun|aktuell|noch|maintenant|ahora|adesso|agora|nu))?[ \t]?[:：]?[ \t]{0,3}\n?[ \t]{0,3})"
+    r"(?:[ \t]{0,3}(?:[:=：＝]|->|→|[ \t][—–-][ \t])[ \t]{0,3}\n?[ \t]{0,3}"
+    r"|[ \t](?:is|was|are|to|be|ist|war|sind|lautet|lauten|heißt|auf|est|sont|était|es|son|era|è|é|e|são|jest|är|er|on)"
+    r"(?:[ \t](?:now|still|currently|set to|changed to|just|jetzt|nun|aktuell|noch|maintenant|ahora|adesso|agora|nu))?"
+    r"[ \t]?[:：]?[ \t]{0,3}\n?[ \t]{0,3})"
 )
 _NO_TOPIC = (
-    r"(?![ _-]?(?:manager|polic|reset|hash|rotation|rule|field|length|protect|generator|strength|prompt|recovery|auth|safe\b"
-    r"|based|less|store|storage|vault|expir|history|complexity|requirement|encrypt))"
+    r"(?![ _-]?(?:manager|polic|reset|hash|rotation|rule|field|length|protect|generator|strength|prompt|recovery|auth"
+    r"|safe\b|based|less|store|storage|vault|expir|history|complexity|requirement|encrypt))"
 )
 _PASS_WORDS = (
-    r"(?:pass(?:word|wd|phrase|code|wort)s?|kennw(?:ort|örter)|passwörter|mots? de passe|contraseñas?|contrasenas?|senhas?|wachtwoord(?:en)?"
-    r"|lösenord|hasło|adgangskode|salasana|parola|heslo|jelszó|şifre|пароль|mdp|pwd|pw|psk|wi-?fi[ -]key|wlan[ -]?schlüssel"
-    r"|netzwerkschlüssel|network key|clave|clé wi-?fi|codeword|passcode)"
+    r"(?:pass(?:word|wd|phrase|code|wort)s?|kennw(?:ort|örter)|passwörter|mots? de passe|contraseñas?|contrasenas?"
+    r"|senhas?|wachtwoord(?:en)?|lösenord|hasło|adgangskode|salasana|parola|heslo|jelszó|şifre|пароль|mdp|pwd|pw|psk"
+    r"|wi-?fi[ -]key|wlan[ -]?schlüssel|netzwerkschlüssel|network key|clave|clé wi-?fi|codeword)"
 )
 _PASS_LITERALS = (
-    "pass", "kennw", "contrase", "senha", "wachtwoord", "lösenord", "hasło", "adgangskode", "salasana", "parola", "heslo",
-    "jelszó", "şifre", "пароль", "mdp", "pw", "psk", "schlüssel", "key", "clé", "clave", "code",
+    "pass", "kennw", "contrase", "senha", "wachtwoord", "lösenord", "hasło", "adgangskode", "salasana", "parola",
+    "heslo", "jelszó", "şifre", "пароль", "mdp", "pw", "psk", "schlüssel", "key", "clé", "clave", "code",
 )  # fmt: skip
 _CJK_PASS = r"(?:密码|密碼|口令|パスワード|暗証番号|暗号|비밀번호|암호|パスコード|合言葉)"
-_SEED_WORDS = r"(?P<v1>[a-z]{3,8}(?:[ \t\n,]{1,3}(?:\d{1,2}[.)] ?)?[a-z]{3,8}){11,30})(?![a-z])"
+# Between "PIN" or "code" and its digits, and what must not follow them: more of a number, a date, a version.
+_CODE_IS = (
+    r"(?:[ \t][a-zà-ÿ'’-]{1,20}){0,5}?"
+    r"(?:[ \t]{0,2}[:=：][ \t]{0,2}|[ \t](?:is|was|ist|lautet|est|es|è|é)[ \t]:?[ \t]?)"
+)
+_CODE_END = r"(?![\w%]|[.,:/-][0-9])"
 
 RULES: tuple[Rule, ...] = (
     # RFC 7468, RFC 4880 armor, OpenSSH: the whole block. Cut off before its END line, the base64 lines that are there.
@@ -481,87 +562,424 @@ RULES: tuple[Rule, ...] = (
             r"(?:(?:\\[nrt]|[\s\"'+,>|]){0,12}[A-Za-z0-9+/]{1,80}={0,2}(?![A-Za-z0-9 ,.]))?)"
         ),
     ),
-    # PuTTY .ppk, the-sz putty docs appendix C
-    Rule("private_key", ("private",), re.compile(r"private-lines: [0-9]{1,3}\s{1,2}(?P<v1>(?:[a-z0-9+/=]{4,64}\s?){1,200})"), lowered=True),
+    # PuTTY manual, appendix C: the PPK file format
+    Rule(
+        "private_key",
+        ("private",),
+        re.compile(r"private-lines: [0-9]{1,3}\s{1,2}(?P<v1>(?:[a-z0-9+/=]{4,64}\s?){1,200})"),
+        lowered=True,
+    ),
     *_prefix_rules(),
     # AWS IAM reference: unique identifiers
-    Rule("aws_key_id", ("akia", "asia", "abia", "acca"), re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{12,20}(?![A-Za-z0-9])|(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"), _body, run=16),
+    Rule(
+        "aws_key_id",
+        ("akia", "asia", "abia", "acca"),
+        re.compile(r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,20}(?![A-Za-z0-9])"),
+        _varied,
+        run=16,
+    ),
     # AWS: a secret access key is 40 characters of base64. Amazon Bedrock keys start with ABSK.
-    Rule("aws_secret_key", (), re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])"), _opaque, run=40),
-    Rule("aws_bedrock_key", ("absk", "bedrock-api-key-"), re.compile(r"(?<![A-Za-z0-9])(?:ABSK|bedrock-api-key-)[A-Za-z0-9+/]{30,}={0,2}"), _random, run=40),
+    Rule(
+        "aws_secret_key",
+        (),
+        re.compile(r"(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_-])"),
+        _opaque,
+        run=40,
+    ),
+    Rule(
+        "aws_bedrock_key",
+        ("absk", "bedrock-api-key-"),
+        re.compile(r"(?<![A-Za-z0-9])(?:ABSK|bedrock-api-key-)[A-Za-z0-9+/]{30,}={0,2}"),
+        _random,
+        run=40,
+    ),
     # RFC 7519 and 7516: JSON in base64url starts with eyJ; an unsecured or cut one may lack the last part
-    Rule("jwt", ("eyj",), re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*){0,3}"), run=16),
+    Rule(
+        "jwt",
+        ("eyj",),
+        re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*){0,3}"),
+        run=16,
+    ),
     # core.telegram.org/bots
-    Rule("telegram_token", (":",), re.compile(r"(?<![A-Za-z0-9])[0-9]{7,11}:[A-Za-z0-9_-]{32,40}(?![A-Za-z0-9_-])"), _random, run=16, digits=4),
+    Rule(
+        "telegram_token",
+        (":",),
+        re.compile(r"(?<![A-Za-z0-9])[0-9]{7,11}:[A-Za-z0-9_-]{32,40}(?![A-Za-z0-9_-])"),
+        _random,
+        run=16,
+        digits=4,
+    ),
     # discord.com/developers: base64 of the user id, time and HMAC
-    Rule("discord_token", (".",), re.compile(r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{22,29}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_-])"), _random, run=40),
-    Rule("webhook", ("/webhooks/",), re.compile(r"/api/(?:v[0-9]{1,2}/)?webhooks/[0-9]{15,21}/(?P<v1>[A-Za-z0-9_-]{30,})"), run=16),
+    Rule(
+        "discord_token",
+        (".",),
+        re.compile(
+            r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{22,29}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,45}(?![A-Za-z0-9_-])"
+        ),
+        _random,
+        run=40,
+    ),
+    Rule(
+        "webhook",
+        ("/webhooks/",),
+        re.compile(r"/api/(?:v[0-9]{1,2}/)?webhooks/[0-9]{15,21}/(?P<v1>[A-Za-z0-9_-]{30,})"),
+        run=16,
+    ),
     # docs.slack.dev: incoming webhooks
-    Rule("webhook", ("hooks.slack.com/",), re.compile(r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<v1>[A-Za-z0-9/_-]{20,})"), run=16),
-    Rule("webhook", ("/incomingwebhook/",), re.compile(r"/incomingwebhook/(?P<v1>[a-z0-9/_-]{20,})"), lowered=True, run=16),
+    Rule(
+        "webhook",
+        ("hooks.slack.com/",),
+        re.compile(r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<v1>[A-Za-z0-9/_-]{20,})"),
+        run=16,
+    ),
+    Rule(
+        "webhook",
+        ("/incomingwebhook/",),
+        re.compile(r"/incomingwebhook/(?P<v1>[a-z0-9/_-]{20,})"),
+        lowered=True,
+        run=16,
+    ),
     # twilio.com/docs: API key SIDs and auth pairs
-    Rule("twilio_key", ("sk", "ac"), re.compile(r"(?<![A-Za-z0-9])(?:SK|AC)[0-9a-f]{32}(?![A-Za-z0-9])"), _random, run=16),
+    Rule(
+        "twilio_key", ("sk", "ac"), re.compile(r"(?<![A-Za-z0-9])(?:SK|AC)[0-9a-f]{32}(?![A-Za-z0-9])"), _random, run=16
+    ),
     # docs.sendgrid.com: SG. + 22 + . + 43
     Rule("sendgrid_key", ("sg.",), re.compile(r"(?<![A-Za-z0-9])SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"), run=16),
     # learn.microsoft.com: Entra client secrets
-    Rule("azure_client_secret", ("q~",), re.compile(r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,40}"), run=40),
-    # Tokens in parts joined by dots: Airtable, Dynatrace, Terraform, Mapbox, Cloudflare origin keys, Okta-like
-    Rule("dotted_token", ("pat", "dt0", "atlasv1.", "sk.eyj", "v1.0-"), re.compile(r"(?<![A-Za-z0-9_.-])(?:pat[A-Za-z0-9]{14}\.[a-f0-9]{40,}|dt0[a-z][0-9][0-9]\.[A-Z0-9]{20,}\.[A-Z0-9]{50,}|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{50,}|sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{15,}|v1\.0-[a-f0-9]{20,}-[a-f0-9]{100,})"), run=40),
-    # docs.databricks.com: dapi + 32 hex; crates.io: cio + 32; legacy Notion secret_ + 43; Facebook EAA…; Alibaba LTAI
-    Rule("vendor_token", ("dapi", "dkea", "cio", "eaa", "ltai"), re.compile(r"(?<![A-Za-z0-9])(?:(?:dapi|dkea)[a-f0-9]{32}(?:-[0-9])?|cio[A-Za-z0-9]{32}|EAA[A-Za-z0-9]{60,}|LTAI[A-Za-z0-9]{16,24})(?![A-Za-z0-9])"), _random, run=16),
+    Rule(
+        "azure_client_secret",
+        ("q~",),
+        re.compile(r"(?<![A-Za-z0-9_~.-])[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,40}"),
+        run=40,
+    ),
+    # Tokens in parts joined by dots: Airtable, Dynatrace, Terraform, Mapbox, Cloudflare origin keys
+    Rule(
+        "dotted_token",
+        ("pat", "dt0", "atlasv1.", "sk.eyj", "v1.0-"),
+        re.compile(
+            r"(?<![A-Za-z0-9_.-])(?:pat[A-Za-z0-9]{14}\.[a-f0-9]{40,}|dt0[a-z][0-9]{2}\.[A-Z0-9]{20,}\.[A-Z0-9]{50,}"
+            r"|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{50,}|sk\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{15,}"
+            r"|v1\.0-[a-f0-9]{20,}-[a-f0-9]{100,})"
+        ),
+        run=40,
+    ),
+    # docs.databricks.com: dapi + 32 hex; crates.io: cio + 32; Meta Graph API: EAA…; Alibaba Cloud RAM: LTAI…
+    Rule(
+        "vendor_token",
+        ("dapi", "dkea", "cio", "eaa", "ltai"),
+        re.compile(
+            r"(?<![A-Za-z0-9])(?:(?:dapi|dkea)[a-f0-9]{32}(?:-[0-9])?|cio[A-Za-z0-9]{32}|EAA[A-Za-z0-9]{60,}"
+            r"|LTAI[A-Za-z0-9]{16,24})(?![A-Za-z0-9])"
+        ),
+        _random,
+        run=16,
+    ),
     # Bitcoin wallet import format and BIP32 extended private keys: Base58Check
-    Rule("wallet_key", ("xprv", "yprv", "zprv", "tprv"), re.compile(r"(?<![A-Za-z0-9])[xyzt]prv[1-9A-HJ-NP-Za-km-z]{90,120}"), run=40),
-    Rule("wallet_key", (), re.compile(r"(?<![A-Za-z0-9+/=_.-])(?:5[1-9A-HJ-NP-Za-km-z]{50}|[KL][1-9A-HJ-NP-Za-km-z]{51})(?![A-Za-z0-9+/=_-])"), _random_not_hex, run=40),
+    Rule(
+        "wallet_key",
+        ("xprv", "yprv", "zprv", "tprv"),
+        re.compile(r"(?<![A-Za-z0-9])[xyzt]prv[1-9A-HJ-NP-Za-km-z]{90,120}"),
+        run=40,
+    ),
+    Rule(
+        "wallet_key",
+        (),
+        re.compile(
+            r"(?<![A-Za-z0-9+/=_.-])(?:5[1-9A-HJ-NP-Za-km-z]{50}|[KL][1-9A-HJ-NP-Za-km-z]{51})(?![A-Za-z0-9+/=_-])"
+        ),
+        _random_not_hex,
+        run=40,
+    ),
     # crypt(5): hashes of passwords can be attacked offline
-    Rule("password_hash", ("$2", "$6$", "$5$", "$1$", "$y$", "$argon2", "pbkdf2"), re.compile(r"\$(?:2[abxy]\$[0-9][0-9]\$[A-Za-z0-9./]{53}|[156y]\$[A-Za-z0-9./$=,]{30,200}|argon2(?:id|i|d)\$[A-Za-z0-9+/=$,]{40,300})"), run=40),
+    Rule(
+        "password_hash",
+        ("$2", "$6$", "$5$", "$1$", "$y$", "$argon2"),
+        re.compile(
+            r"\$(?:2[abxy]\$[0-9]{2}\$[A-Za-z0-9./]{53}|[156y]\$[A-Za-z0-9./$=,]{30,200}"
+            r"|argon2(?:id|i|d)\$[A-Za-z0-9+/=$,]{40,300})"
+        ),
+        run=40,
+    ),
     # RFC 6750 and RFC 7617; "Authorization: token …" of GitHub and Gitea
-    Rule("bearer_token", ("bearer",), re.compile(r"bearer[ \t]{1,3}[\"']?(?P<b1>[a-z0-9._~+/=|:-]{12,4000})"), _bearer, lowered=True),
+    Rule(
+        "bearer_token",
+        ("bearer",),
+        re.compile(r"bearer[ \t]{1,3}[\"']?(?P<b1>[a-z0-9._~+/=|:-]{12,4000})"),
+        _bearer,
+        lowered=True,
+    ),
     Rule("basic_auth", ("basic ",), re.compile(r"basic {1,3}(?P<v1>[a-z0-9+/_-]{8,2000}={0,2})"), _basic, lowered=True),
-    Rule("auth_header", ("authorization",), re.compile(r"authorization[\"']?[:=] {0,3}[\"']?(?:[a-z-]{3,20} {1,3})?(?P<b1>[^\s\"',;]{12,4000})"), _bearer, lowered=True),
+    Rule(
+        "auth_header",
+        ("authorization",),
+        re.compile(r"authorization[\"']?[:=] {0,3}[\"']?(?:[a-z-]{3,20} {1,3})?(?P<b1>[^\s\"',;]{12,4000})"),
+        _bearer,
+        lowered=True,
+    ),
     # RFC 3986 userinfo: connection strings and URLs with a password, or with a token as the user
     Rule("url_password", ("://",), re.compile(r"://[^\s/:@\"'<>]{0,100}:(?P<v1>[^\s/\"'<>]{1,200})@"), _url_password),
-    Rule("url_password", ("://",), re.compile(r"://[^\s/:@\"'<>]{0,100}:(?P<v1>[^\s\"'<>@]{1,200})@(?=[a-z0-9.-]{1,100}(?::[0-9]{2,5}|/))"), _url_password),
+    Rule(
+        "url_password",
+        ("://",),
+        re.compile(r"://[^\s/:@\"'<>]{0,100}:(?P<v1>[^\s\"'<>@]{1,200})@(?=[a-z0-9.-]{1,100}(?::[0-9]{2,5}|/))"),
+        _url_password,
+    ),
     Rule("url_token", ("://",), re.compile(r"://(?P<v1>[A-Za-z0-9_.~-]{16,200})@"), _random, run=16),
     # Signatures of pre-signed URLs: Azure SAS, S3, Google Cloud Storage, CloudFront
-    Rule("url_signature", ("sig",), re.compile(r"[?&;](?:x-(?:amz|goog)-)?sig(?:nature)?=(?P<v1>[a-z0-9%+/=_~-]{20,600})"), _random, lowered=True),
+    Rule(
+        "url_signature",
+        ("sig",),
+        re.compile(r"[?&;](?:x-(?:amz|goog)-)?sig(?:nature)?=(?P<v1>[a-z0-9%+/=_~-]{20,600})"),
+        _random,
+        lowered=True,
+    ),
     # Names that end in a word for a password, with any value behind = or :
-    Rule("password", ("pass", "pw", "kennw"), re.compile(rf"(?:{_PASS}|pwd(?![a-z])|kennwort){_TAIL}{_LINK}{_VALUE}"), _password_like, lowered=True),
-    Rule("password", ("pass", "pw", "kennw"), re.compile(rf"(?:passw(?:or)?[dt]|passphrase|(?<=_)pass|pwd|kennwort)(?![a-z]){_TAIL}{_LINK}{_WHOLE}"), _assigned_password, lowered=True),
-    Rule("secret", ("secret",), re.compile(rf"secret(?:[_ -]?(?:key|token|access[_ -]?key))?(?![a-z]){_TAIL}{_LINK}{_VALUE}"), _assigned_token, lowered=True),
-    Rule("token", ("token", "cookie", "session"), re.compile(rf"(?:token|cookie|session_?id)(?![a-z]){_TAIL}{_LINK}(?:[a-z0-9_.]{{1,30}}=)?{_VALUE}"), _assigned_token, lowered=True),
-    Rule("api_key", ("key",), re.compile(rf"(?<!mon)(?<!don)(?<!tur)(?<!hoc)key(?![a-z]){_TAIL}{_LINK}{_VALUE}"), _assigned_key, lowered=True),
-    Rule("api_key", ("key", "cred"), re.compile(rf"(?:{_KEY_NAMES}[_. -]?key|credentials?)(?![a-z]){_TAIL}{_LINK}{_VALUE}"), _assigned_token, lowered=True),
+    Rule(
+        "password",
+        ("pass", "pw", "kennw"),
+        re.compile(rf"(?:{_PASS}|pwd(?![a-z])|kennwort){_TAIL}{_LINK}{_VALUE}"),
+        _password_like,
+        lowered=True,
+    ),
+    Rule(
+        "password",
+        ("pass", "pw", "kennw"),
+        re.compile(rf"(?:passw(?:or)?[dt]|passphrase|(?<=_)pass|pwd|kennwort)(?![a-z]){_TAIL}{_LINK}{_WHOLE}"),
+        _assigned_password,
+        lowered=True,
+    ),
+    Rule(
+        "secret",
+        ("secret",),
+        re.compile(rf"secret(?:[_ -]?(?:key|token|access[_ -]?key))?(?![a-z]){_TAIL}{_LINK}{_VALUE}"),
+        _assigned_token,
+        lowered=True,
+    ),
+    Rule(
+        "token",
+        ("token", "cookie", "session"),
+        re.compile(rf"(?:token|cookie|session_?id)(?![a-z]){_TAIL}{_LINK}(?:[a-z0-9_.]{{1,30}}=)?{_VALUE}"),
+        _assigned_token,
+        lowered=True,
+    ),
+    Rule("api_key", ("key",), re.compile(rf"{_KEY}(?![a-z]){_TAIL}{_LINK}{_VALUE}"), _assigned_key, lowered=True),
+    Rule(
+        "api_key",
+        ("key", "cred"),
+        re.compile(rf"(?:{_KEY_NAMES}[_. -]?key|credentials?)(?![a-z]){_TAIL}{_LINK}{_VALUE}"),
+        _assigned_token,
+        lowered=True,
+    ),
     # Command lines: --password X, -u user:pass (curl), sshpass -p, mysql -pX
-    Rule("password", ("--",), re.compile(rf"--[a-z-]{{0,30}}(?:pass(?:word|wd|phrase|code)?|pwd|secret|token|api-?key|access-key|auth-key|secret-key)[ \t]{{1,3}}(?!-){_VALUE}"), _assigned_password, lowered=True),
-    Rule("password", ("-u", "pass", "mysql"), re.compile(r"(?<!\S)(?:-u[ \t]?[\"']?[^\s:\"']{1,80}:(?P<b1>[^\s\"'/]{4,200})|sshpass[ \t]{1,3}-p[ \t]?[\"']?(?P<b2>[^\s\"']{4,200})|mysql[a-z]{0,6}[ \t](?:[^\n|;]{0,80}[ \t])?-p(?P<b3>[^\s\"']{4,200}))"), _assigned_password, lowered=True),
+    Rule(
+        "password",
+        ("--",),
+        re.compile(
+            r"--[a-z-]{0,30}(?:pass(?:word|wd|phrase|code)?|pwd|secret|token|api-?key|access-key|auth-key|secret-key)"
+            rf"[ \t]{{1,3}}(?!-){_VALUE}"
+        ),
+        _assigned_password,
+        lowered=True,
+    ),
+    Rule(
+        "password",
+        ("-u", "pass", "mysql"),
+        re.compile(
+            r"(?<!\S)(?:-u[ \t]?[\"']?[^\s:\"']{1,80}:(?P<b1>[^\s\"'/]{4,200})"
+            r"|sshpass[ \t]{1,3}-p[ \t]?[\"']?(?P<b2>[^\s\"']{4,200})"
+            r"|mysql[a-z]{0,6}[ \t](?:[^\n|;]{0,80}[ \t])?-p(?P<b3>[^\s\"']{4,200}))"
+        ),
+        _assigned_password,
+        lowered=True,
+    ),
     # .netrc (curl, ftp) and .pgpass (postgresql.org/docs: libpq)
-    Rule("password", ("pass",), re.compile(r"(?:login|machine)[ \t]{1,4}\S{1,100}\s{1,8}(?:login[ \t]{1,4}\S{1,100}\s{1,8})?password[ \t]{1,4}(?P<v1>\S{3,200})"), _url_password, lowered=True),
-    Rule("password", (":5", ":*:"), re.compile(r"(?<!\S)[^\s:]{1,100}:(?:[0-9]{2,5}|\*):[^\s:]{1,64}:[^\s:]{1,64}:(?P<v1>\S{3,200})"), _url_password),
+    Rule(
+        "password",
+        ("pass",),
+        re.compile(
+            r"(?:login|machine)[ \t]{1,4}\S{1,100}\s{1,8}(?:login[ \t]{1,4}\S{1,100}\s{1,8})?"
+            r"password[ \t]{1,4}(?P<v1>\S{3,200})"
+        ),
+        _url_password,
+        lowered=True,
+    ),
+    Rule(
+        "password",
+        (":5", ":*:"),
+        re.compile(r"(?<!\S)[^\s:]{1,100}:(?:[0-9]{2,5}|\*):[^\s:]{1,64}:[^\s:]{1,64}:(?P<v1>\S{3,200})"),
+        _url_password,
+    ),
     # What people say. The value must look made up, for "my password is stored in the vault" is no secret.
-    Rule("password", _PASS_LITERALS, re.compile(rf"{_PASS_WORDS}(?![a-z]){_NO_TOPIC}{_GAP}{_SAID}{_VALUE}"), _password_like, lowered=True),
-    Rule("password", _PASS_LITERALS, re.compile(rf"{_PASS_WORDS}(?![a-z]){_NO_TOPIC}{_GAP}{_SAID}(?:{_QUOTED})"), _assigned_password, lowered=True),
-    Rule("password", ("密码", "密碼", "口令", "パス", "暗証", "暗号", "비밀번호", "암호", "合言葉"), re.compile(rf"{_CJK_PASS}[^\n:：=!-~]{{0,12}}[:：=]?[ \t「『“\"']{{0,3}}(?P<b1>[!-~]{{4,64}})"), _password_like, lowered=True),
-    Rule("token", ("token", "secret", "key", "cred", "schlüssel", "clé", "llave"), re.compile(rf"(?:token|secret|key|credentials?|schlüssel|clé|llave)(?![a-z]){_GAP}{_SAID}{_VALUE}"), _spoken, lowered=True),
+    Rule(
+        "password",
+        _PASS_LITERALS,
+        re.compile(rf"{_PASS_WORDS}(?![a-z]){_NO_TOPIC}{_GAP}{_SAID}{_VALUE}"),
+        _password_like,
+        lowered=True,
+    ),
+    Rule(
+        "password",
+        _PASS_LITERALS,
+        re.compile(rf"{_PASS_WORDS}(?![a-z]){_NO_TOPIC}{_GAP}{_SAID}(?:{_QUOTED})"),
+        _assigned_password,
+        lowered=True,
+    ),
+    Rule(
+        "password",
+        ("密码", "密碼", "口令", "パス", "暗証", "暗号", "비밀번호", "암호", "合言葉"),
+        re.compile(rf"{_CJK_PASS}[^\n:：=!-~]{{0,12}}[:：=]?[ \t「『“\"']{{0,3}}(?P<b1>[!-~]{{4,64}})"),
+        _password_like,
+        lowered=True,
+    ),
+    Rule(
+        "token",
+        ("token", "secret", "key", "cred", "schlüssel", "clé", "llave"),
+        re.compile(rf"(?:token|secret|{_KEY}|credentials?|schlüssel|clé|llave)(?![a-z]){_GAP}{_SAID}{_VALUE}"),
+        _spoken,
+        lowered=True,
+    ),
     # PINs and codes: digits only, so what kind of code it is must be said
-    Rule("pin", ("pin", "cv", "geheimzahl"), re.compile(r"(?<![a-z])(?:pin(?:[- ]?(?:code|number|nummer))?|cvv2?|cvc2?|geheimzahl|sim-?pin)(?![a-z])(?:[ \t][a-zà-ÿ'’-]{1,20}){0,5}?(?:[ \t]{0,2}[:=：][ \t]{0,2}|[ \t](?:is|was|ist|lautet|est|es|è|é)[ \t]:?[ \t]?)(?P<v1>[0-9]{3,12})(?![\w%]|[.,:/-][0-9])(?![ \t](?:or|and|dependenc|version|package))"), lowered=True, digits=4),
-    Rule("pin", ("pin",), re.compile(r"(?<![A-Za-z])PIN(?:[- ]?(?:[Cc]ode|[Nn]ummer|[Nn]umber))? (?P<v1>[0-9]{4,8})(?![\w%]|[.,:/-][0-9])"), digits=4),
-    Rule("pin", ("暗証番号", "pin码", "验证码", "驗證碼", "認証コード", "인증번호", "密码", "パスワード", "비밀번호", "暗証"), re.compile(r"(?:暗証番号|pin码|验证码|驗證碼|認証コード|인증번호)[^0-9\n]{0,12}(?P<v1>[0-9]{4,10})(?![0-9])"), lowered=True, digits=4),
-    Rule("code", ("code", "otp", "einmalpass", "combination"), re.compile(r"(?:(?:door|alarm|gate|access|unlock|safe|entry|security|lock|garage|keypad|verification|one[- ]time|sms|2fa|mfa|otp|confirmation|login|auth|authenticator|tür|alarm|einmal|bestätigungs|sicherheits|zugangs|zugriffs)[ -]?codes?|otp|einmalpasswort|safe combination|code (?:de sécurité|secret|d'accès|secreto|de acceso|de verificación))(?![a-z])(?:[ \t][a-zà-ÿ'’-]{1,20}){0,5}?(?:[ \t]{0,2}[:=：][ \t]{0,2}|[ \t](?:is|was|ist|lautet|est|es|è|é)[ \t]:?[ \t]?|[ \t])(?P<v1>[#*]?[0-9][0-9-]{2,10}[0-9][#*]?)(?![\w%]|[.,:/-][0-9])"), lambda v: not _DATE.fullmatch(v), lowered=True, digits=4),
+    Rule(
+        "pin",
+        ("pin", "cv", "geheimzahl"),
+        re.compile(
+            r"(?<![a-z])(?:pin(?:[- ]?(?:code|number|nummer))?|cvv2?|cvc2?|geheimzahl|sim-?pin)(?![a-z])"
+            rf"{_CODE_IS}(?P<v1>[0-9]{{3,12}}){_CODE_END}"
+        ),
+        lowered=True,
+        digits=4,
+    ),
+    Rule(
+        "pin",
+        ("pin",),
+        re.compile(
+            r"(?<![A-Za-z])PIN(?:[- ]?(?:[Cc]ode|[Nn]ummer|[Nn]umber))? (?P<v1>[0-9]{4,8})(?![\w%]|[.,:/-][0-9])"
+        ),
+        digits=4,
+    ),
+    Rule(
+        "pin",
+        ("暗証番号", "pin码", "验证码", "驗證碼", "認証コード", "인증번호", "密码", "パスワード", "비밀번호", "暗証"),
+        re.compile(r"(?:暗証番号|pin码|验证码|驗證碼|認証コード|인증번호)[^0-9\n]{0,12}(?P<v1>[0-9]{4,10})(?![0-9])"),
+        lowered=True,
+        digits=4,
+    ),
+    Rule(
+        "code",
+        ("code", "otp", "einmalpass", "combination"),
+        re.compile(
+            r"(?:(?:door|alarm|gate|access|unlock|safe|entry|security|lock|garage|keypad|verification|one[- ]time|sms"
+            r"|2fa|mfa|otp|confirmation|login|auth|authenticator|tür|einmal|bestätigungs|sicherheits"
+            r"|zugangs|zugriffs)[ -]?codes?|code (?:de sécurité|secret|d'accès|secreto|de acceso|de verificación)"
+            r"|otp|einmalpasswort|safe combination)"
+            rf"(?![a-z])(?:{_CODE_IS}|[ \t])(?P<v1>[#*]?[0-9][0-9-]{{2,10}}[0-9][#*]?){_CODE_END}"
+        ),
+        _no_date,
+        lowered=True,
+        digits=4,
+    ),
     # One-time backup codes (RFC 4226 based services print lists of them)
-    Rule("backup_code", ("code", "key"), re.compile(r"(?:(?:backup|recovery|scratch|emergency|2fa|wiederherstellungs?|notfall)[ -]?(?:codes?|keys?)|einmalcodes?|codes? de (?:récupération|secours|recuperación|respaldo))(?![a-z])(?:[ \t][a-zà-ÿ0-9'’-]{1,20}){0,5}?(?:[ \t]{0,2}[:=：]\s{0,4}|[ \t](?:is|are|ist|sind|lautet|lauten|est|sont|es|son)[ \t]:?\s{0,3})(?P<v1>(?:(?:[0-9]{1,2}[.)][ \t]|[-*•][ \t])?[a-z0-9]{4,10}(?:[- ]?[a-z0-9]{4,10}){0,7}[\s,;|/]{0,4}){1,24})"), _code_list, lowered=True),
+    Rule(
+        "backup_code",
+        ("code", "key"),
+        re.compile(
+            r"(?:(?:backup|recovery|scratch|emergency|2fa|wiederherstellungs?|notfall)[ -]?(?:codes?|keys?)"
+            r"|einmalcodes?|codes? de (?:récupération|secours|recuperación|respaldo))(?![a-z])"
+            r"(?:[ \t][a-zà-ÿ0-9'’-]{1,20}){0,5}?"
+            r"(?:[ \t]{0,2}[:=：]\s{0,4}|[ \t](?:is|are|ist|sind|lautet|lauten|est|sont|es|son)[ \t]:?\s{0,3})"
+            r"(?P<v1>(?:(?:[0-9]{1,2}[.)][ \t]|[-*•][ \t])?[a-z0-9]{4,10}(?:[- ]?[a-z0-9]{4,10}){0,7}"
+            r"[\s,;|/]{0,4}){1,24})"
+        ),
+        fit=_codes,
+        lowered=True,
+    ),
     # BIP39: 12 to 24 words. Announced in a sentence, or alone on a line or behind a colon.
-    Rule("seed_phrase", ("seed", "mnemonic", "recovery", "wallet", "phrase", "wörter", "token", "secret"), re.compile(rf"(?:seed|mnemonic|recovery|wallet|phrase|wörter|token|secret)(?:[ \t][^\s:=,.;]{{1,20}}){{0,8}}?(?:[ \t]{{0,2}}[:=][ \t\"'`]{{0,3}}\n?(?:1[.)] ?)?|[ \t](?:is|are|ist|lautet|lauten|est|es)[ \t:\"'`]{{1,4}}){_SEED_WORDS}"), fit=_announced_seed, lowered=True, plain=True),
-    Rule("seed_phrase", (":", '"', "\n", "`"), re.compile(r"[:\"'\n`][ \t]?(?P<v1>[a-z]{3,8}(?: [a-z]{3,8}){11,23})(?=[.!]?[ \t]{0,3}(?:[\n\"'`]|\Z))"), _seed),
-    Rule("seed_phrase", (), re.compile(r"\s{0,4}(?P<v1>[a-z]{3,8}(?: [a-z]{3,8}){11,23})(?=[.!]?[ \t]{0,3}(?:\n|\Z))"), _seed, start_only=True, plain=True),
+    Rule(
+        "seed_phrase",
+        ("seed", "mnemonic", "recovery", "wallet", "phrase", "wörter", "token", "secret"),
+        re.compile(
+            r"(?:seed|mnemonic|recovery|wallet|phrase|wörter|token|secret)(?:[ \t][^\s:=,.;]{1,20}){0,8}?"
+            r"(?:[ \t]{0,2}[:=][ \t\"'`]{0,3}\n?(?:1[.)] ?)?|[ \t](?:is|are|ist|lautet|lauten|est|es)[ \t:\"'`]{1,4})"
+            r"(?P<v1>[a-z]{3,8}(?:[ \t\n,]{1,3}(?:[0-9]{1,2}[.)] ?)?[a-z]{3,8}){11,30})(?![a-z])"
+        ),
+        fit=_announced_seed,
+        lowered=True,
+        plain=True,
+    ),
+    Rule(
+        "seed_phrase",
+        (":", '"', "\n", "`"),
+        re.compile(r"[:\"'\n`][ \t]?(?P<v1>[a-z]{3,8}(?: [a-z]{3,8}){11,23})(?=[.!]?[ \t]{0,3}(?:[\n\"'`]|\Z))"),
+        _seed,
+    ),
+    Rule(
+        "seed_phrase",
+        (),
+        re.compile(r"\s{0,4}(?P<v1>[a-z]{3,8}(?: [a-z]{3,8}){11,23})(?=[.!]?[ \t]{0,3}(?:\n|\Z))"),
+        _seed,
+        start_only=True,
+        plain=True,
+    ),
     # ISO/IEC 7812 with the check digit of Luhn; not inside a longer number, identifier, decimal or phone number
-    Rule("card_number", (), re.compile(r"[2-6](?<![\w.#+/-].)(?:[0-9]{3}[ -][0-9]{4}[ -][0-9]{4}[ -][0-9]{4}(?:[ -][0-9]{3})?|[0-9]{3}[ -][0-9]{6}[ -][0-9]{4,5}|[0-9]{12,18})(?![\w-]|[.,][0-9])"), _card, digits=12),
+    Rule(
+        "card_number",
+        (),
+        re.compile(
+            r"[2-6](?<![\w.#+/-].)(?:[0-9]{3}[ -][0-9]{4}[ -][0-9]{4}[ -][0-9]{4}(?:[ -][0-9]{3})?"
+            r"|[0-9]{3}[ -][0-9]{6}[ -][0-9]{4,5}|[0-9]{12,18})(?![\w-]|[.,][0-9])"
+        ),
+        _card,
+        digits=12,
+    ),
     # ISO 13616
-    Rule("iban", (), re.compile(r"(?<![a-z0-9_/-])[a-z]{2}[0-9][0-9](?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?(?![a-z0-9_-])"), fit=_iban, lowered=True, digits=12),
+    Rule(
+        "iban",
+        (),
+        re.compile(r"(?<![a-z0-9_/-])[a-z]{2}[0-9][0-9](?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,4})?(?![a-z0-9_-])"),
+        fit=_iban,
+        lowered=True,
+        digits=12,
+    ),
     # US Social Security numbers (ssa.gov: randomization)
-    Rule("ssn", ("-",), re.compile(r"[0-9](?<![\w.#+/-].)[0-9][0-9]-[0-9][0-9]-[0-9]{4}(?![\w-]|[.,][0-9])"), _ssn, digits=9),
-    Rule("ssn", ("ssn", "social security"), re.compile(r"(?:ssn|social security)(?:[ \t][^\s:=]{1,12}){0,3}?[ \t]?[:=#]?[ \t]?(?P<v1>[0-9]{3}[ -]?[0-9][0-9][ -]?[0-9]{4})(?![0-9])"), lowered=True, digits=9),
+    Rule(
+        "ssn",
+        ("-",),
+        re.compile(r"[0-9](?<![\w.#+/-].)[0-9][0-9]-[0-9][0-9]-[0-9]{4}(?![\w-]|[.,][0-9])"),
+        _ssn,
+        digits=9,
+    ),
+    Rule(
+        "ssn",
+        ("ssn", "social security"),
+        re.compile(
+            r"(?:ssn|social security)(?:[ \t][^\s:=]{1,12}){0,3}?[ \t]?[:=#]?[ \t]?"
+            r"(?P<v1>[0-9]{3}[ -]?[0-9]{2}[ -]?[0-9]{4})(?![0-9])"
+        ),
+        lowered=True,
+        digits=9,
+    ),
+    # National numbers with a check digit: China, Brazil, France
+    Rule(
+        "national_id",
+        (),
+        re.compile(
+            r"[0-9](?<![\w.#+/-].)(?:[0-9]{5}(?:19|20)[0-9]{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12][0-9]|3[01])[0-9]{3}[0-9Xx]"
+            r"|[0-9]{2}\.[0-9]{3}\.[0-9]{3}-[0-9]{2}"
+            r"|(?<=[12]) ?[0-9]{2} ?(?:0[1-9]|1[0-2]) ?[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{2})(?![\w-]|[.,][0-9])"
+        ),
+        _national,
+        digits=9,
+    ),
+    # The text inside a Wi-Fi QR code (ZXing): WIFI:T:WPA;S:name;P:password;;
+    Rule("password", ("wifi:",), re.compile(r"wifi:[^\n]{0,80}?[:;]p:(?P<v1>[^;\n]{4,64});"), lowered=True),
     # Prefix + separator + random body: the vendors this table does not name
-    Rule("api_key", ("-", "_"), re.compile(r"(?<![A-Za-z0-9_/.-])[a-z][a-z0-9]{0,15}[_-][A-Za-z0-9_-]{20,}"), _prefixed, run=16),
+    Rule(
+        "api_key",
+        ("-", "_"),
+        re.compile(r"(?<![A-Za-z0-9_/.-])[a-z][a-z0-9]{0,15}[_-][A-Za-z0-9_-]{20,}"),
+        _prefixed,
+        run=16,
+    ),
 )
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -569,6 +987,7 @@ RULES: tuple[Rule, ...] = (
 # ---------------------------------------------------------------------------------------------------------------------
 
 _MARK = re.compile(r"\[REDACTED:[a-z0-9_]{1,40}\]")
+_SHORTEST = 6  # no name with a value is shorter
 _ROUNDS = 8
 
 
@@ -584,7 +1003,7 @@ def _classes(**chars: str) -> bytes:
 _LOWER, _UPPER, _DIGITS = "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789"
 _NARROW = _classes(x=_LOWER + _UPPER + _DIGITS + "_-")
 _WIDE = _classes(x=_LOWER + _UPPER + _DIGITS + "_-+/=.:~$")
-_SIGNS = _classes(a=_LOWER, A=_UPPER, s="!#$%&*+?@^_~|", q=":=>\"`«»")
+_SIGNS = _classes(a=_LOWER, A=_UPPER, s="!#$%&*+?@^_~|", q=':=>"`«»')
 _NO_DIGITS = bytes(c for c in range(256) if chr(c) not in _DIGITS)
 _RUN_16, _RUN_40 = b"x" * 16, b"x" * 40
 
@@ -718,7 +1137,7 @@ def find(text: str) -> tuple[Secret, ...]:
     for _ in range(_ROUNDS):
         rest: list[tuple[int, str]] = []
         for offset, piece in pieces:
-            secrets = _once(piece)
+            secrets = _once(piece) if len(piece) >= _SHORTEST else []
             at = 0
             for s in secrets:
                 found.append(Secret(s.start + offset, s.end + offset, s.kind))

@@ -135,8 +135,8 @@ def _index_stream(
         cursor, thread = _decode(value)
         batch = source.read(stream, cursor, BATCH)
         end = batch.end
-        if batch.before is None:
-            thread = Thread()
+        if batch.messages and batch.before is None:
+            thread = Thread()  # the source began anew, or begins
         prepared, dropped = prepare(batch, rules)
         with transaction(connection, path):
             row_id = passages.stream_id(connection, source.name, stream)

@@ -74,14 +74,15 @@ class TranscriptSource:
             raise SourceAbsent(self._nothing_found())
 
     def describe(self) -> str:
-        agents = self._agents()
-        eras = []
-        if any(agent.database for agent in agents):
-            eras.append("SQLite")
-        if any(agent.folder and jsonl.holds_transcripts(agent.folder.path) for agent in agents):
-            eras.append("session files")
+        try:
+            agents = self._agents()
+            stored = any(agent.database for agent in agents)
+            files = any(agent.folder and jsonl.holds_transcripts(agent.folder.path) for agent in agents)
+        except SourceError:  # `check` says what is wrong; this only names the place
+            return _short(self._root)
+        eras = " and ".join(name for name, present in (("SQLite", stored), ("session files", files)) if present)
         count = f"{len(agents)} agent{'' if len(agents) == 1 else 's'}"
-        return f"{_short(self._root)} ({count}; {' and '.join(eras) or 'no session yet'})"
+        return f"{_short(self._root)} ({count}; {eras or 'no session yet'})"
 
     def streams(self) -> Iterator[Stream]:
         for agent in self._agents():

@@ -94,7 +94,7 @@ def _names(folder: Path) -> list[_Named]:
                     deleted.add(gone["stem"])
                 elif named := _TRANSCRIPT.fullmatch(entry.name):
                     transcripts.append((named["archive"], _Named(entry.name, named["stem"], entry.inode())))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         raise _unreadable(folder, error) from error

@@ -38,13 +38,12 @@ def _refuse_constant(name: str) -> Any:
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 def parse(line: bytes) -> Any:
     """The JSON value of one line. Raises Unreadable: stricter than the standard library, which lets NaN through."""
     try:
-        text = line.removeprefix(_BOM).decode().strip(" \t\r\n")
+        text = line.decode().removeprefix("\ufeff").strip(" \t\r\n")
     except UnicodeDecodeError:
         raise Unreadable("invalid_utf8") from None
     try:
@@ -60,35 +59,35 @@ def parse(line: bytes) -> Any:
     return value
 
 
-_HEAD: Final = re.compile(
-    rb'\{"type":"(?:'
-    rb'(?P<event>custom|model_change|thinking_level_change)"[,}]'
-    rb'|message","id":"[^"\\]*","parentId":(?:null|"[^"\\]*"),"timestamp":"[^"\\]*","message":\{"role":"'
-    rb'(?:(?P<result>toolResult)"|(?P<parts>assistant)","content":\[))'
+_HEAD_BYTES: Final = 400
+_MESSAGE: Final = b'{"type":"message",'
+_ROLE: Final = b',"message":{"role":"'
+_RESULT: Final = b'toolResult",'
+_PARTS: Final = b'assistant","content":['
+_EVENTS: Final = tuple(
+    (b'{"type":"' + name.encode() + b'",', name) for name in ("custom", "model_change", "thinking_level_change")
 )
-"""How the host begins the lines that mostly carry no utterance. Byte-exact: an entry in any other form is parsed."""
-
-_TEXT_PART: Final = b'"type":"text"'
 
 
 def passed_over(data: bytes, start: int, end: int) -> str | None:
     """Why the entry at data[start:end] carries no utterance, told from its raw bytes; None = it must be parsed.
 
     Three of four lines of an agent's log are tool calls and their results: this is what makes reading a long history
-    as fast as the disk. Nothing with text of a person or an agent is ever decided here.
+    nearly as fast as the disk. It knows the exact bytes the host begins such lines with; no string inside JSON can hold
+    them, because its quotes are escaped. Every other form is parsed, and so is all that may hold somebody's text.
     """
-    head = _HEAD.match(data, start, end)
-    if head is None or data[end - 1] != 0x7D:  # a line that was cut has no closing brace: parsing notices it
+    if data[end - 1 : end] != b"}":  # a line that was cut: parsing notices it
         return None
-    if head.lastgroup == "result":
+    if not data.startswith(_MESSAGE, start, end):
+        return next((name for head, name in _EVENTS if data.startswith(head, start, end)), None)
+    role = data.find(_ROLE, start, min(end, start + _HEAD_BYTES)) + len(_ROLE)
+    if role < len(_ROLE):
+        return None
+    if data.startswith(_RESULT, role, end):
         return "tool_result"
-    if head.lastgroup == "event":
-        return head["event"].decode()
-    if data.find(_TEXT_PART, head.end(), end) >= 0:
+    if not data.startswith(_PARTS, role, end) or data.find(b'"type":"text"', role, end) >= 0:
         return None
-    if data.find(b'"type":"toolCall"', head.end(), end) >= 0:
-        return "tool_call"
-    return None
+    return "tool_call" if data.find(b'"type":"toolCall"', role, end) >= 0 else None
 
 
 # --- what a stream and its past say about an entry -------------------------------------------------------------------

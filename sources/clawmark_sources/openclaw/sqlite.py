@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -144,6 +145,7 @@ class AgentDatabase:
     def __init__(self, path: Path, agent: str) -> None:
         self.path = path
         self.agent = agent
+        self._in_wal_mode: dict[int, bool] = {}
 
     def check(self) -> None:
         with self._opened():
@@ -206,9 +208,11 @@ class AgentDatabase:
     @contextmanager
     def _opened(self) -> Iterator[_Open]:
         """One read transaction. Raises what a caller can act on, whichever step failed."""
+        alone = self._at_rest()
         try:
             connection = apsw.Connection(
-                f"{self.path.absolute().as_uri()}?mode=ro", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+                f"{self.path.absolute().as_uri()}?{'immutable=1' if alone else 'mode=ro'}",
+                flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
             )
             try:
                 connection.set_busy_timeout(BUSY_MS)
@@ -216,16 +220,43 @@ class AgentDatabase:
                 yield _Open(connection, self.path)
             finally:
                 connection.close(True)
-        except (apsw.BusyError, apsw.LockedError, apsw.SchemaChangeError) as error:
-            raise SourceBusy(f"{self.path} is held by another process ({error}); try again") from error
-        except (apsw.NotADBError, apsw.CorruptError) as error:
-            raise SourceCorrupt(
-                f"{self.path} is damaged ({error}). It was left untouched; restore it with OpenClaw's own means."
-            ) from error
-        except apsw.SQLError as error:
-            raise SourceDrift(f"{self.path} has a form this version does not know: {error}") from error
-        except apsw.Error as error:
-            raise SourceError(f"{self.path} cannot be read ({error}); check that you may read the file") from error
+            error: apsw.Error | None = None
+        except apsw.Error as failed:
+            error = failed
+        if alone is not None and self._at_rest() != alone:
+            raise SourceBusy(f"{self.path} was opened by OpenClaw just now; try again") from error
+        if error is not None:
+            raise _failure(self.path, error) from error
+
+    def _at_rest(self) -> tuple[int, int, int] | None:
+        """What tells a database that nobody has open from the same one later; None when somebody may have it open.
+
+        A database in WAL mode without a -wal file is at rest. Opened in the ordinary way, even for reading alone, it
+        would get two new files beside it from us; as immutable it gets none.
+        """
+        try:
+            stat = os.stat(self.path)
+            if os.path.exists(f"{self.path}-wal") or os.path.exists(f"{self.path}-journal"):
+                return None
+            if stat.st_ino not in self._in_wal_mode:
+                # once a file, because closing it drops the locks that SQLite holds on it in another thread
+                with open(self.path, "rb") as file:
+                    self._in_wal_mode = {stat.st_ino: file.read(20)[18:] == b"\x02\x02"}
+        except OSError:
+            return None
+        return (stat.st_ino, stat.st_size, stat.st_mtime_ns) if self._in_wal_mode[stat.st_ino] else None
+
+
+def _failure(path: Path, error: apsw.Error) -> SourceError:
+    if isinstance(error, apsw.BusyError | apsw.LockedError | apsw.SchemaChangeError):
+        return SourceBusy(f"{path} is held by another process ({error}); try again")
+    if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+        return SourceCorrupt(
+            f"{path} is damaged ({error}). It was left untouched: stop OpenClaw and restore it from a backup."
+        )
+    if isinstance(error, apsw.SQLError):
+        return SourceDrift(f"{path} has a form that this version of clawmark does not know: {error}")
+    return SourceError(f"{path} cannot be read ({error}); check its permissions, then try again")
 
 
 class _Open:
@@ -324,23 +355,15 @@ class _Event:
     def size(self) -> int:
         return len(self.plain or b"") + len(self.packed or b"")
 
-    def raw(self, enough: int = EVENT_LIMIT) -> bytes:
-        """The JSON, or its first `enough` bytes where it is compressed. Raises Unreadable."""
+    def raw(self) -> bytes:
+        """The JSON as it was logged. Raises Unreadable."""
         if self.plain is not None:
             if len(self.plain) > LINE_LIMIT:
                 raise Unreadable("oversize")
             return self.plain
         if self.packed is None:
             raise Unreadable("no_event")
-        return _unpack(self.packed, enough)
-
-    def passed_over(self) -> str | None:
-        if self.plain is not None:
-            return passed_over(self.plain, 0, len(self.plain))
-        return None
-
-    def value(self) -> Any:
-        return parse(self.raw())
+        return _unpack(self.packed)
 
     def identity(self) -> str:
         """What tells this row from another one at the same seq."""
@@ -352,15 +375,15 @@ class _Event:
         return named or "@" + hashlib.blake2b(raw, digest_size=12).hexdigest()
 
 
-def _unpack(frame: bytes, enough: int) -> bytes:
+def _unpack(frame: bytes) -> bytes:
     zstd = _zstd()
     try:
         # 8 MiB of window cover every frame of the host's; a forged one must not make us allocate more
         unpacking = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: 23})
-        data: bytes = unpacking.decompress(frame, max_length=enough + 1)
+        data: bytes = unpacking.decompress(frame, max_length=EVENT_LIMIT + 1)
     except zstd.ZstdError:
         raise Unreadable("zstd") from None
-    if len(data) > enough:
+    if len(data) > EVENT_LIMIT:
         raise Unreadable("oversize")
     if not unpacking.eof:
         raise Unreadable("zstd")
@@ -402,8 +425,9 @@ def _read_on(db: _Open, run: Run, position: Position, before: Message | None, li
         latest = event
         size += event.size
         try:
-            read = event.passed_over() or read_entry(
-                event.value(), run, position.past, str(event.seq), event.created_at
+            raw = event.raw()
+            read = passed_over(raw, 0, len(raw)) or read_entry(
+                parse(raw), run, position.past, str(event.seq), event.created_at
             )
         except Unreadable as unreadable:
             faults.append(Fault(unreadable.reason, f"{run.session}#{event.seq}"))
@@ -432,7 +456,7 @@ def _read_on(db: _Open, run: Run, position: Position, before: Message | None, li
 def _message(event: _Event | None, run: Run, past: Past) -> Message | None:
     if event is None:
         return None
-    read = read_entry(event.value(), run, past, str(event.seq), event.created_at)
+    read = read_entry(parse(event.raw()), run, past, str(event.seq), event.created_at)
     return None if isinstance(read, str) else read
 
 
@@ -467,7 +491,7 @@ def _search(db: _Open, run: Run, ref: str) -> Message | None:
         last = after
         for event in db.events(run.session, after):
             after = event.seq
-            if event.passed_over() is None and (message := _matching(event, run, ref)) is not None:
+            if (message := _matching(event, run, ref)) is not None:
                 return message
         if after == last:
             return None

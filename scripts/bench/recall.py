@@ -1,6 +1,6 @@
 """Turn-level recall on LoCoMo, through the same search that hosts use.
 
-    locomo.py [--embedder none|auto] [--pooled N]
+    recall.py [--embedder none|auto] [--pooled N]
 
 One store per conversation; with --pooled all conversations share one store with N distractor messages. Needs the
 benchmark folder (`CLAWMARK_SHARED` or `../shared` beside the project), which is not part of this project: the data set
@@ -11,57 +11,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from common import distractors, shared
+
 from clawmark import Memory, Settings
 
 
-def shared() -> Path:
-    folder = Path(os.environ.get("CLAWMARK_SHARED") or Path(__file__).parents[3] / "shared")
-    if not (folder / "bench" / "locomo.py").exists():
-        sys.exit(f"skipped: no benchmark folder at {folder} (set CLAWMARK_SHARED)")
-    return folder
-
-
 def opened(root: Path, sessions: Path, embedder: str) -> Memory:
-    settings = Settings(db_path=root / "memory.db", transcripts_dir=sessions, embedder=embedder)  # type: ignore[arg-type]
+    settings = Settings(db_path=root / "memory.db", transcripts_dir=sessions, embedder=embedder)
     return Memory.open(settings)
-
-
-def distractors(sessions: Path, count: int, texts: list[str]) -> None:
-    """`count` messages of other people's talk, 40 a session, spread over three years before and after."""
-    import hashlib
-    import random
-    from datetime import UTC, datetime, timedelta
-
-    rng = random.Random(7)
-    for number in range(0, count, 40):
-        name = hashlib.sha256(f"distractor/{number}".encode()).hexdigest()
-        session = f"{name[:8]}-{name[8:12]}-4{name[13:16]}-8{name[17:20]}-{name[20:32]}"
-        at = datetime(2022, 1, 1, tzinfo=UTC) + timedelta(minutes=rng.randrange(3 * 365 * 1440))
-        lines = [{"type": "session", "version": 3, "id": session, "timestamp": at.isoformat(), "cwd": "/home/user"}]
-        for turn in range(min(40, count - number)):
-            at += timedelta(seconds=45)
-            lines.append(
-                {
-                    "type": "message",
-                    "id": f"e{number + turn:07x}",
-                    "parentId": None,
-                    "timestamp": at.isoformat(),
-                    "message": {
-                        "role": "assistant" if turn % 2 else "user",
-                        "content": [{"type": "text", "text": rng.choice(texts)}],
-                        "timestamp": int(at.timestamp() * 1000),
-                    },
-                }
-            )
-        body = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-        (sessions / f"{session}.jsonl").write_text(body, encoding="utf-8")
 
 
 def main() -> None:
@@ -75,7 +38,9 @@ def main() -> None:
     import locomo
 
     conversations = [
-        c for c in locomo.load(str(folder / "data" / "locomo")) if not arguments.conv or c["id"] in arguments.conv.split(",")
+        c
+        for c in locomo.load(str(folder / "data" / "locomo"))
+        if not arguments.conv or c["id"] in arguments.conv.split(",")
     ]
     rows: list[Any] = []
     started = time.monotonic()
@@ -114,7 +79,9 @@ def pooled(locomo: Any, conversations: list[Any], scratch: Path, arguments: argp
     (sessions / "sessions.json").write_text(json.dumps(index), encoding="utf-8")
     talk = {locomo.turn_text(turn) for conversation in conversations for turn in conversation["turns"]}
     own = {turn["text"] for conversation in conversations for turn in conversation["turns"]}
-    distractors(sessions, arguments.pooled, [t for t in gen_transcripts.texts(20_000) if t not in talk and t not in own])
+    distractors(
+        sessions, arguments.pooled, [t for t in gen_transcripts.texts(20_000) if t not in talk and t not in own]
+    )
     rows: list[Any] = []
     with opened(scratch, sessions, arguments.embedder) as memory:
         memory.sync()

@@ -1,0 +1,350 @@
+"""The file: made whole, private to its owner, never mistaken, never touched when it is not ours."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+from helpers import Log, audit, fake, open_memory, query
+
+from clawmark.errors import DatabaseBusy, DatabaseDamaged, DatabaseError, DatabaseNewer, DatabaseUnwritable
+from clawmark.memory import Memory
+from clawmark.store import db, migrations
+
+
+def opened(path: Path) -> None:
+    db.open_database(path, migrations.migrate, migrations.LATEST)
+
+
+@contextmanager
+def umask(value: int) -> Iterator[None]:
+    before = os.umask(value)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def other_database(path: Path, *statements: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = apsw.Connection(str(path))
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+
+
+# --- modes -------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_every_file_is_the_owners_alone_under_any_umask(db_path: Path, log: Log, mask: int) -> None:
+    """R15."""
+    log.say("a sentence long enough to want a vector of its own")
+    with umask(mask), open_memory(db_path, log, embedder=fake()) as memory:
+        memory.sync()
+        memory.set("pref.editor", "Helix")
+        assert memory.block("which editor do I like").text
+        names = sorted(path.name for path in db_path.parent.iterdir())
+        assert names == ["memory.db", "memory.db-shm", "memory.db-wal", "memory.db.key", "memory.db.lock"]
+        assert {name: oct(mode(db_path.parent / name)) for name in names} == dict.fromkeys(names, "0o600")
+        assert mode(db_path.parent) == 0o700
+        memory.forget("pref.editor")
+        assert {oct(mode(path)) for path in db_path.parent.iterdir()} == {"0o600"}
+
+
+def test_no_symlink_is_followed_to_a_key(db_path: Path, log: Log, tmp_path: Path) -> None:
+    target = tmp_path / "elsewhere"
+    target.write_bytes(b"x" * 32)
+    with open_memory(db_path, log) as memory:
+        db_path.with_name("memory.db.key").symlink_to(target)
+        with pytest.raises(DatabaseUnwritable):
+            memory.set("pref.editor", "Helix")
+
+
+def test_no_symlink_is_followed_to_a_lease(db_path: Path, tmp_path: Path) -> None:
+    opened(db_path)
+    lock = db_path.with_name("memory.db.lock")
+    lock.unlink()
+    lock.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError), db.lease(db_path, 0):
+        pass
+    assert not (tmp_path / "elsewhere").exists()
+
+
+# --- what a connection really does ---------------------------------------------------------------------------------------------
+
+
+def test_pragmas_are_really_set(db_path: Path) -> None:
+    opened(db_path)
+    connection = db.connect(db_path)
+    assert connection.pragma("synchronous") == 2
+    assert connection.pragma("secure_delete") == 1
+    assert connection.pragma("foreign_keys") == 1
+    assert connection.pragma("temp_store") == 2
+    assert connection.pragma("journal_mode") == "wal"
+    assert connection.pragma("application_id") == db.APPLICATION_ID == 0x434C4D4B
+    assert connection.pragma("user_version") == migrations.LATEST
+    connection.close()
+
+
+def test_a_reading_connection_cannot_write(db_path: Path) -> None:
+    opened(db_path)
+    connection = db.connect(db_path, readonly=True)
+    with pytest.raises(apsw.ReadOnlyError):
+        connection.execute("DELETE FROM facts")
+    connection.close()
+
+
+def test_a_new_file_stands_in_the_file_itself_not_in_its_log(db_path: Path) -> None:
+    """A write-ahead log that gets lost would leave an empty database without an error."""
+    opened(db_path)
+    for name in ("memory.db-wal", "memory.db-shm"):
+        db_path.with_name(name).unlink(missing_ok=True)
+    assert query(db_path, "SELECT max(version) FROM schema_version") == [(migrations.LATEST,)]
+
+
+def test_a_transaction_that_fails_leaves_nothing(db_path: Path) -> None:
+    opened(db_path)
+    connection = db.connect(db_path)
+    with pytest.raises(KeyboardInterrupt), db.transaction(connection, db_path):
+        connection.execute("INSERT INTO cursors VALUES ('a', 'b', 'c')")
+        raise KeyboardInterrupt
+    assert not connection.in_transaction
+    assert db.rows(connection, "SELECT * FROM cursors") == []
+    connection.close()
+
+
+def test_a_transaction_is_a_writer_from_its_beginning(db_path: Path) -> None:
+    opened(db_path)
+    first, second = db.connect(db_path), db.connect(db_path, busy_seconds=0)
+    with db.transaction(first, db_path), pytest.raises(DatabaseBusy), db.transaction(second, db_path):
+        pass
+    first.close()
+    second.close()
+
+
+# --- files that are not ours to touch ------------------------------------------------------------------------------------------
+
+
+def refused_unchanged(path: Path, error: type[DatabaseError], *said: str) -> None:
+    before = path.read_bytes()
+    with pytest.raises(error) as refused:
+        opened(path)
+    assert path.read_bytes() == before
+    assert str(path) in str(refused.value)
+    for word in said:
+        assert word in str(refused.value)
+    leftovers = {p.name for p in path.parent.iterdir()} - {path.name, f"{path.name}.lock"}
+    assert leftovers == set()
+
+
+def test_a_newer_schema_is_refused_and_its_bytes_unchanged(db_path: Path) -> None:
+    """G5."""
+    opened(db_path)
+    query(db_path, "INSERT INTO schema_version VALUES (99, 'later')")
+    query(db_path, "PRAGMA wal_checkpoint(TRUNCATE)")
+    refused_unchanged(db_path, DatabaseNewer, "99", str(migrations.LATEST), "unchanged")
+
+
+def test_an_existing_file_without_a_schema_is_refused_and_unchanged(db_path: Path) -> None:
+    other_database(db_path, "CREATE TABLE recipes (name TEXT)", "INSERT INTO recipes VALUES ('marzipan')")
+    refused_unchanged(db_path, DatabaseDamaged, "no clawmark schema")
+
+
+def test_an_empty_database_with_a_header_is_refused_and_unchanged(db_path: Path) -> None:
+    """What is left when a write-ahead log was lost before its first checkpoint."""
+    other_database(db_path, "PRAGMA journal_mode = WAL", "CREATE TABLE t (x)", "DROP TABLE t")
+    refused_unchanged(db_path, DatabaseDamaged)
+
+
+def test_another_programs_schema_version_table_is_not_ours(db_path: Path) -> None:
+    other_database(db_path, "CREATE TABLE schema_version (version)", "INSERT INTO schema_version VALUES (2)")
+    refused_unchanged(db_path, DatabaseDamaged, "not a clawmark database")
+
+
+def test_a_database_of_the_typescript_version_is_left_unchanged(db_path: Path) -> None:
+    other_database(
+        db_path,
+        "CREATE TABLE schema_version (version INTEGER)",
+        "INSERT INTO schema_version VALUES (1)",
+        "CREATE TABLE facts (key TEXT, value TEXT)",
+    )
+    refused_unchanged(db_path, DatabaseDamaged, "TypeScript")
+
+
+@pytest.mark.parametrize("content", [b"garbage " * 1000, b"x", b"SQLite format 3\0" + b"\xff" * 5000])
+def test_garbage_is_refused_and_unchanged(db_path: Path, content: bytes) -> None:
+    db_path.parent.mkdir(parents=True)
+    db_path.write_bytes(content)
+    refused_unchanged(db_path, DatabaseDamaged)
+
+
+def test_a_zero_byte_file_is_a_new_database(db_path: Path) -> None:
+    db_path.parent.mkdir(parents=True)
+    db_path.touch()
+    opened(db_path)
+    assert query(db_path, "SELECT count(*) FROM facts") == [(0,)]
+    assert mode(db_path) == 0o600
+
+
+def test_a_folder_in_its_place_is_said_so(db_path: Path) -> None:
+    db_path.mkdir(parents=True)
+    with pytest.raises(DatabaseError, match=r"memory\.db"):
+        opened(db_path)
+
+
+def test_an_interrupted_creation_leaves_no_database_and_the_next_one_succeeds(db_path: Path) -> None:
+    def killed(connection: apsw.Connection) -> None:
+        migrations.migrate(connection)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        db.open_database(db_path, killed, migrations.LATEST)
+    assert not db_path.exists()
+    opened(db_path)
+
+
+# --- more than one ---------------------------------------------------------------------------------------------------------------
+
+
+def test_threads_that_open_a_new_file_at_once_all_succeed(db_path: Path) -> None:
+    """G2."""
+    failures: list[BaseException] = []
+    gate = threading.Barrier(6)
+
+    def start() -> None:
+        gate.wait()
+        try:
+            opened(db_path)
+        except BaseException as error:  # noqa: BLE001 - reported by the main thread
+            failures.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert query(db_path, "SELECT version FROM schema_version") == [(migrations.LATEST,)]
+
+
+def _start(path: str, number: int) -> str:
+    try:
+        with open_memory(Path(path), Log()) as memory:
+            memory.set(f"pref.key{number}", "value")
+            return memory.block("hello there, which value").text[:16]
+    except Exception as error:  # noqa: BLE001 - carried to the parent
+        return repr(error)
+
+
+def test_processes_that_open_a_new_file_at_once_all_succeed(db_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(3) as pool:
+        said = pool.starmap(_start, [(str(db_path), number) for number in range(3)])
+    assert set(said) == {said[0]}, "one key file, so one nonce"
+    assert said[0].startswith("[Memory ")
+    assert query(db_path, "SELECT count(*) FROM facts") == [(3,)]
+
+
+def test_a_locked_database_is_busy_within_its_timeout(db_path: Path) -> None:
+    opened(db_path)
+    holder = apsw.Connection(str(db_path))
+    holder.execute("BEGIN IMMEDIATE")
+    waiting = db.connect(db_path, busy_seconds=0.05)
+    with pytest.raises(DatabaseBusy) as busy, db.transaction(waiting, db_path):
+        pass
+    assert busy.value.exit_code == 75
+    holder.execute("ROLLBACK")
+    with db.transaction(waiting, db_path):
+        pass
+    holder.close()
+    waiting.close()
+
+
+def test_who_waits_gets_the_database_when_it_is_free(db_path: Path) -> None:
+    """G2: a writer that comes while another one writes waits instead of failing."""
+    opened(db_path)
+    holder = apsw.Connection(str(db_path))
+    holder.execute("BEGIN IMMEDIATE")
+    waiting, began, done = db.connect(db_path), threading.Event(), threading.Event()
+
+    def write() -> None:
+        began.set()
+        with db.transaction(waiting, db_path):
+            waiting.execute("INSERT INTO cursors VALUES ('a', 'b', 'c')")
+        done.set()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    began.wait()
+    assert not done.wait(0.05)
+    holder.execute("COMMIT")
+    thread.join()
+    assert done.is_set()
+    holder.close()
+    waiting.close()
+
+
+def test_the_lease_names_who_holds_it_and_is_freed_with_it(db_path: Path) -> None:
+    opened(db_path)
+    with db.lease(db_path, 0), pytest.raises(DatabaseBusy, match=str(os.getpid())), db.lease(db_path, 0):
+        pass
+    with db.lease(db_path, 0):
+        pass
+
+
+def test_one_process_at_a_time_runs_jobs(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say("the boat is called Sira")
+    with db.lease(db_path, 0), pytest.raises(DatabaseBusy):
+        memory.sync(wait_seconds=0)
+    assert memory.sync().kept == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (apsw.BusyError("x"), DatabaseBusy),
+        (apsw.LockedError("x"), DatabaseBusy),
+        (apsw.NotADBError("x"), DatabaseDamaged),
+        (apsw.CorruptError("x"), DatabaseDamaged),
+        (apsw.FullError("x"), DatabaseUnwritable),
+        (apsw.IOError("x"), DatabaseUnwritable),
+        (apsw.CantOpenError("x"), DatabaseUnwritable),
+        (apsw.ReadOnlyError("x"), DatabaseUnwritable),
+        (OSError(28, "No space left on device"), DatabaseUnwritable),
+        (apsw.SQLError("x"), DatabaseError),
+    ],
+)
+def test_every_error_of_sqlite_is_one_of_ours_and_names_the_file(
+    db_path: Path, error: Exception, expected: type[DatabaseError]
+) -> None:
+    with pytest.raises(expected, match=r"memory\.db"), db.explained(db_path):
+        raise error
+
+
+# --- what people audit with ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_audit_queries_run_in_any_sqlite(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say("the boat is called Sira")
+    memory.sync()
+    memory.set("pref.editor", "Helix")
+    memory.set("pref.editor", "Kakoune")
+    memory.set("user.city", "Gothenburg")
+    counted = audit(db_path, "SELECT event_type, COUNT(*) FROM memory_events GROUP BY 1")
+    assert counted == [("create", 2), ("update", 1)]
+    shown = audit(
+        db_path, "SELECT key, confidence, source FROM facts WHERE is_deleted=0 ORDER BY updated_at DESC LIMIT 20"
+    )
+    assert sorted(shown) == [("pref.editor", 1.0, "user"), ("user.city", 1.0, "user")]

@@ -1,0 +1,282 @@
+"""Vectors: little-endian float32 of length 1, newest first, nothing lost when the embedder fails."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+import pytest
+from helpers import LATER, Clock, Log, fake, open_memory, query, recalled
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from clawmark.embed import Failure, checked
+from clawmark.jobs import vectors as job
+from clawmark.memory import Memory
+from clawmark.recall.matrix import Matrix
+from clawmark.store import vectors
+from clawmark.testing import FakeEmbedder
+
+POISON = "lapisgecko"
+FLOATS = st.floats(-(2.0**100), 2.0**100, width=32)
+
+
+@pytest.fixture
+def with_vectors(db_path: Path, log: Log, embedder: FakeEmbedder, clock: Clock) -> Iterator[Memory]:
+    with open_memory(db_path, log, embedder=embedder, clock=clock) as opened:
+        yield opened
+
+
+def fill(log: Log, count: int = 40) -> None:
+    first = len(log.messages())
+    for number in range(first, first + count):
+        log.say(f"sentence number {number} speaks of topic{number} at some length")
+
+
+# --- the form ------------------------------------------------------------------------------------------------------------------
+
+
+@given(arrays(np.float32, st.integers(1, 40), elements=FLOATS))
+def test_what_is_stored_has_length_one_or_is_refused(raw: Any) -> None:
+    made = checked(raw, len(raw))
+    if isinstance(made, Failure):
+        assert np.linalg.norm(raw.astype(np.float64)) < 1e-8
+    else:
+        assert made.dtype == np.float32
+        assert abs(float(np.linalg.norm(made.astype(np.float64))) - 1) < 1e-5
+
+
+@given(arrays(np.float32, st.integers(1, 40), elements=FLOATS))
+def test_encoding_is_little_endian_float32_and_loses_nothing(vector: Any) -> None:
+    blob = vectors.encode(vector)
+    assert len(blob) == 4 * len(vector)
+    assert np.array_equal(np.frombuffer(blob, dtype="<f4"), vector)
+    assert vectors.encode(vector.astype(">f4")) == blob
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        ([1.0, float("nan")], "not_finite"),
+        ([float("inf"), 1.0], "not_finite"),
+        ([0.0, 0.0], "zero"),
+        ([1.0], "dimension"),
+        ([1.0, 0.0, 0.0], "dimension"),
+    ],
+)
+def test_what_is_no_direction_is_refused_with_its_reason(raw: list[float], reason: str) -> None:
+    """D4."""
+    assert checked(np.array(raw, dtype=np.float32), 2) == Failure(reason)
+
+
+def test_stored_vectors_are_of_length_one(with_vectors: Memory, log: Log, db_path: Path) -> None:
+    fill(log)
+    assert with_vectors.sync().vectors == 40
+    blobs = [row[0] for row in query(db_path, "SELECT embedding FROM message_vectors")]
+    assert {len(blob) for blob in blobs} == {64 * 4}
+    norms = [float(np.linalg.norm(np.frombuffer(blob, dtype="<f4").astype(np.float64))) for blob in blobs]
+    assert all(abs(norm - 1) < 1e-5 for norm in norms)
+
+
+# --- an embedder that fails ----------------------------------------------------------------------------------------------------
+
+
+def test_an_embedder_that_is_down_leaves_everything_pending_and_words_still_work(
+    with_vectors: Memory, log: Log, embedder: FakeEmbedder
+) -> None:
+    fill(log)
+    embedder.down = True
+    report = with_vectors.sync()
+    assert (report.vectors, report.pending) == (0, 40)
+    assert recalled(with_vectors, "topic17")[0].excerpt == "sentence number 17 speaks of topic17 at some length"
+    embedder.down = False
+    report = with_vectors.sync()
+    assert (report.vectors, report.pending) == (40, 0)
+
+
+def test_one_event_for_each_change_of_state(
+    with_vectors: Memory, log: Log, embedder: FakeEmbedder, clock: Clock
+) -> None:
+    for down in (False, True, True, True, False, False, True):
+        embedder.down = down
+        fill(log, 1)
+        clock.advance(hours=1)
+        with_vectors.sync()
+    changes = [e.event_type for e in with_vectors.events() if e.event_type.startswith("embedder_")]
+    assert changes[::-1] == ["embedder_unavailable", "embedder_available", "embedder_unavailable"]
+
+
+def test_an_embedder_that_is_down_is_a_problem_in_the_status(
+    with_vectors: Memory, log: Log, embedder: FakeEmbedder
+) -> None:
+    fill(log, 1)
+    embedder.down = True
+    with_vectors.sync()
+    assert any("embedder" in problem for problem in with_vectors.status()["problems"])
+    embedder.down = False
+    with_vectors.sync()
+    assert with_vectors.status()["problems"] == []
+
+
+def test_a_poisoned_text_holds_up_no_other(
+    with_vectors: Memory, log: Log, embedder: FakeEmbedder, db_path: Path
+) -> None:
+    """D3: even when it is the newest, and alone in what is left."""
+    fill(log)
+    log.say(f"the {POISON} sits on the windowsill in the sun")
+    embedder.poisoned = (POISON,)
+    report = with_vectors.sync()
+    assert (report.vectors, report.pending) == (40, 1)
+    assert query(db_path, "SELECT reason, tries FROM pending_vectors") == [("poisoned", 1)]
+    assert POISON in recalled(with_vectors, POISON)[0].excerpt
+
+
+def test_a_failed_text_is_tried_again_with_back_off(
+    with_vectors: Memory, log: Log, embedder: FakeEmbedder, clock: Clock, db_path: Path
+) -> None:
+    log.say(f"the {POISON} sits on the windowsill in the sun")
+    embedder.poisoned = (POISON,)
+    waits = []
+    for _ in range(4):
+        with_vectors.sync()
+        asked = len(embedder.asked)
+        with_vectors.sync()
+        assert len(embedder.asked) == asked, "not before its time"
+        ((next_try,),) = query(db_path, "SELECT next_try FROM pending_vectors")
+        due = datetime.fromtimestamp(next_try / 1000, UTC)
+        waits.append((due - clock.now).total_seconds())
+        clock.now = due
+    assert waits == sorted(waits)
+    assert all(0.9 <= later / (60 * 2**n) <= 1.1 for n, later in enumerate(waits))
+    embedder.poisoned = ()
+    assert with_vectors.sync().vectors == 1
+
+
+def test_a_wait_never_exceeds_a_day_and_a_tenth() -> None:
+    rng = random.Random(1)
+    for tries in (0, 1, 10, 50, 10_000):
+        assert 0 < job._wait(tries, rng) <= 1.1 * timedelta(days=1) / timedelta(milliseconds=1)
+
+
+def test_a_batch_that_fails_keeps_those_before_it(
+    with_vectors: Memory, log: Log, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D6: what was committed stays, and is sent once."""
+    fill(log, 3 * job.BATCH)
+    ask = embedder.embed
+
+    def third_fails(texts: list[str], kind: Any = "document") -> Any:
+        embedder.down = len(embedder.asked) >= 2 * job.BATCH
+        return ask(texts, kind)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(embedder, "embed", third_fails)
+        report = with_vectors.sync()
+    assert (report.vectors, report.pending) == (2 * job.BATCH, job.BATCH)
+    embedder.down = False
+    with_vectors.sync()
+    sent = embedder.asked
+    assert len(sent) == len(set(sent)) == 3 * job.BATCH
+
+
+def test_vectors_come_newest_first(with_vectors: Memory, log: Log, embedder: FakeEmbedder) -> None:
+    fill(log, 5)
+    with_vectors.sync()
+    assert [said.split()[2] for said in embedder.asked] == ["4", "3", "2", "1", "0"]
+
+
+def test_a_vector_that_comes_late_is_noticed(with_vectors: Memory, log: Log, embedder: FakeEmbedder) -> None:
+    fill(log, 2)
+    with_vectors.sync()
+    matrix = Matrix()
+    first = matrix.current(with_vectors._reading())
+    fill(log, 3)
+    with_vectors.sync()
+    second = matrix.current(with_vectors._reading())
+    assert first is not None and second is not None
+    assert (len(first.ids), len(second.ids)) == (2, 5)
+
+
+# --- spaces ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_space_makes_everything_pending_and_fills_itself(db_path: Path, log: Log, clock: Clock) -> None:
+    """D1."""
+    fill(log)
+    with open_memory(db_path, log, embedder=fake("one"), clock=clock) as memory:
+        memory.sync()
+    fill(log, 1)
+    other = fake("two")
+    with open_memory(db_path, log, embedder=other, clock=clock) as memory:
+        report = memory.sync()
+        assert (report.vectors, report.pending) == (41, 0)
+        assert memory.status()["space"] == {"model": "two", "dimension": 64}
+        assert memory.status()["vectors"] == 41
+
+
+@pytest.mark.xfail(strict=True, reason="a new space opens only when something else waits for a vector")
+def test_a_changed_model_embeds_anew_without_a_new_message(db_path: Path, log: Log, clock: Clock) -> None:
+    """D1."""
+    fill(log)
+    with open_memory(db_path, log, embedder=fake("one"), clock=clock) as memory:
+        memory.sync()
+    with open_memory(db_path, log, embedder=fake("two"), clock=clock) as memory:
+        assert memory.sync().vectors == 40
+
+
+def test_old_vectors_are_never_compared(db_path: Path, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """D1, R11: during the change only the new space's own vectors are looked at."""
+    fill(log, 30)
+    with open_memory(db_path, log, embedder=fake("one", 32), clock=clock) as memory:
+        memory.sync()
+    fill(log, 5)
+    new = fake("two", 32)
+    monkeypatch.setattr(job, "BATCH", 3)
+    with open_memory(db_path, log, embedder=new, clock=clock) as memory:
+        ask, left = new.embed, [3]
+
+        def few(texts: list[str], kind: Any = "document") -> Any:
+            new.down = left[0] == 0
+            left[0] -= 1
+            return ask(texts, kind)
+
+        monkeypatch.setattr(new, "embed", few)
+        memory.sync()
+        snapshot = Matrix().current(memory._reading())
+        assert snapshot is not None
+        assert snapshot.space.model == "two"
+        ours = query(db_path, "SELECT passage_id FROM message_vectors v JOIN spaces s ON s.id = v.space_id"
+                              " WHERE s.model = 'two' ORDER BY 1")  # fmt: skip
+        assert sorted(snapshot.ids.tolist()) == [row[0] for row in ours]
+        assert len(snapshot.ids) == 9
+        assert query(db_path, "SELECT count(*) FROM pending_vectors") == [(26,)]
+
+
+def test_going_back_to_a_known_space_embeds_only_what_it_lacks(db_path: Path, log: Log, clock: Clock) -> None:
+    fill(log, 10)
+    for model, expected in (("one", 10), ("two", 11), ("one", 2)):
+        with open_memory(db_path, log, embedder=FakeEmbedder(model), clock=clock) as memory:
+            assert memory.sync().vectors == expected
+        log.say(f"after model {model} one more sentence of some length")
+
+
+def test_a_query_in_another_space_falls_back_to_words(db_path: Path, log: Log, clock: Clock) -> None:
+    fill(log)
+    with open_memory(db_path, log, embedder=fake("one"), clock=clock) as memory:
+        memory.sync()
+    with open_memory(db_path, log, embedder=fake("two", 16), clock=clock) as memory:
+        assert recalled(memory, "topic17")[0].excerpt == "sentence number 17 speaks of topic17 at some length"
+
+
+def test_a_passage_erased_meanwhile_gets_no_vector(with_vectors: Memory, log: Log, db_path: Path) -> None:
+    fill(log, 2)
+    with_vectors.sync()
+    connection: apsw.Connection = with_vectors._writing()
+    vectors.add(connection, 1, [(999, np.ones(64, dtype=np.float32))], LATER)
+    assert query(db_path, "SELECT count(*) FROM message_vectors") == [(2,)]
