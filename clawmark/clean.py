@@ -77,6 +77,12 @@ def clean(message: Message, rules: Rules = Rules()) -> Kept | Dropped:
     return Kept(_masked(text, found), len(found))
 
 
+def query(text: str) -> str:
+    """`text` of a prompt as it may be searched with and embedded: stripped like a message, secrets masked."""
+    text = markers.strip(without_envelopes(without_surrogates(text)))
+    return secrets.mask(_PRIVATE.sub("", text))
+
+
 def without_envelopes(text: str) -> str:
     """`text` without what the host or another plugin put around the person's or the agent's words."""
     if "(untrusted" in text:

@@ -41,17 +41,19 @@ from clawmark.recall.search import Query, recall, shortened
 from clawmark.settings import Settings, load
 from clawmark.source import MessageSource, Places, first_present, select
 from clawmark.store import db, events, facts, migrations, passages, vectors
-from clawmark.text import content_words, words
+from clawmark.text import content_words, cut, words
 
 if TYPE_CHECKING:
-    from clawmark.embed import Embedder, Vector
+    from clawmark.embed import Embedder
     from clawmark.jobs.runner import Progress
+    from clawmark.model import Vector
     from clawmark.recall.matrix import Matrix
 
 DEFAULT_SCOPE = "main"
 MOST_EXCERPTS = 50
 MOST_FACTS_FOUND = 50
 QUERY_VECTORS = 512
+RECENT_LINES, RECENT_LENGTH = 3, 500
 WAIT_SECONDS = 30.0
 
 log = logging.getLogger("clawmark")
@@ -144,7 +146,7 @@ class Memory:
         scopes = None if scope is None else [scope, SHARED]
         with self._lock, db.explained(self.path):
             found = _facts_about(query, facts.live(self._reading(), scopes))
-            recalled = self._recalled(Query(shortened(query), limit, self._clock(), scopes))
+            recalled = self._recalled(Query(shortened(clean.query(query)), limit, self._clock(), scopes))
         return Found(found, recalled)
 
     def block(self, turn: Turn | str) -> Block:
@@ -170,13 +172,25 @@ class Memory:
     def _recalled_for(self, turn: Turn, scope: str, now: datetime, limit: int) -> list[Excerpt]:
         if self.settings.recall == "off" or blocks.is_trivial(turn.prompt):
             return []
-        text = shortened("\n".join([*(line[:500] for line in turn.recent[-3:]), turn.prompt]))
+        lines = [
+            *(cut(clean.query(line), RECENT_LENGTH) for line in turn.recent[-RECENT_LINES:]),
+            clean.query(turn.prompt),
+        ]
         visible = None
         if turn.session is not None:
             window = passages.newest_window(self._reading(), turn.session)
             visible = None if window is None else (turn.session, window)
         return self._recalled(
-            Query(text, limit, now, [scope, SHARED], turn.session, turn.kind == "group", visible, asked=turn.prompt)
+            Query(
+                shortened("\n".join(lines)),
+                limit,
+                now,
+                [scope, SHARED],
+                turn.session,
+                turn.kind == "group",
+                visible,
+                asked=turn.prompt,
+            )
         )
 
     def _recalled(self, query: Query) -> list[Excerpt]:
@@ -301,6 +315,10 @@ class Memory:
             last = events.last_of(connection, "embedder_unavailable", "embedder_available")
             if last is not None and last.event_type == "embedder_unavailable":
                 problems.append(f"embedder: {last.detail} (since {last.created_at})")
+            if self.settings.disabled:
+                problems.append("clawmark is switched off (CLAWMARK_DISABLED).")
+            elif self.settings.recall == "off":
+                problems.append("recall is switched off (CLAWMARK_RECALL).")
             embedder = self._embedder_name(problems)
             return {
                 "database": {
@@ -327,7 +345,7 @@ class Memory:
         except (SourceError, UsageError) as failed:
             problems.append(f"source: {failed}")
             return None
-        known = passages.marks(self._reading(), source.name)
+        known = passages.known_streams(self._reading(), source.name)
         return {"name": source.name, "where": source.describe(), "streams": len(known)}
 
     def _embedder_name(self, problems: list[str]) -> str:

@@ -10,7 +10,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector: TypeAlias = NDArray[np.float32]
 
 Origin = Literal["owner", "participant", "assistant", "host"]
 """Who an utterance comes from: the person, somebody else in a group, the agent, or the host program itself

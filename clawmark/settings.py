@@ -50,7 +50,7 @@ class Settings(BaseSettings):
     )
     openclaw_state_dir: Path = Field(
         default=Path("~/.openclaw"),
-        validation_alias=AliasChoices("openclaw_state_dir", "CLAWMARK_OPENCLAW_STATE_DIR", "OPENCLAW_STATE_DIR"),
+        validation_alias=AliasChoices("CLAWMARK_OPENCLAW_STATE_DIR", "OPENCLAW_STATE_DIR", "openclaw_state_dir"),
         description="OpenClaw's state directory. `OPENCLAW_STATE_DIR`, which OpenClaw itself reads, is honoured too.",
     )
     embedder: Literal["auto", "none"] = Field(
@@ -122,7 +122,7 @@ class Settings(BaseSettings):
         if value:
             try:
                 ZoneInfo(value)
-            except (OSError, ValueError) as unknown:
+            except (OSError, ValueError, KeyError) as unknown:
                 raise ValueError("a zone name such as Europe/Lisbon") from unknown
         return value
 

@@ -36,6 +36,11 @@ class MessageSource(Protocol):
 
     name: str
 
+    @property
+    def place(self) -> str:
+        """Which log this is, exactly: a stream counts as deleted only at the place where it was last seen."""
+        ...
+
     def check(self) -> None:
         """Raise SourceAbsent, SourceDrift, SourceCorrupt or SourceBusy when the log cannot be read now."""
         ...

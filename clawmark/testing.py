@@ -25,7 +25,7 @@ from clawmark.model import Batch, Gone, Message, Origin, Role, Space, Stream, Wa
 from clawmark.source import MessageSource
 
 if TYPE_CHECKING:
-    from clawmark.embed import Vector
+    from clawmark.model import Vector
 
 START: Final = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 """When the first message of a fake log is said."""
@@ -83,6 +83,10 @@ class ListSource:
         self.scope = scope
         self._sessions: dict[str, _Session] = {}
         self._now = START
+
+    @property
+    def place(self) -> str:
+        return self.name
 
     # --- what the host does ------------------------------------------------------------------------------------------
 

@@ -32,9 +32,7 @@ STOP_WORDS = frozenset(
 _CJK = "\u3005\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0002fa1f"
 _CJK_RUN = re.compile(f"[{_CJK}]+")
 _WORD = re.compile(r"\w+")
-_BLANKS = re.compile(r"\s+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_PLAIN = re.compile(r"[\x09\x0a\x0d\x20-\x7e]*")
 
 
 def normal(text: str) -> str:
@@ -46,7 +44,7 @@ def normal(text: str) -> str:
 
 def canonical(text: str) -> str:
     """What two copies of one utterance have in common: composed letters, single blanks. Case and words stay."""
-    return _BLANKS.sub(" ", unicodedata.normalize("NFC", text)).strip()
+    return " ".join((text if text.isascii() else unicodedata.normalize("NFC", text)).split())
 
 
 def without_surrogates(text: str) -> str:
@@ -67,7 +65,7 @@ def _pairs(run: str) -> str:
 def lexical(text: str) -> str:
     """The form that enters the lexicon: normal, runs of Han, Kana and Hangul as pairs of characters."""
     if text.isascii():
-        return _CONTROL.sub(" ", text.lower())
+        return (text if text.isprintable() else _CONTROL.sub(" ", text)).lower()
     return _CJK_RUN.sub(lambda m: _pairs(m[0]), _CONTROL.sub(" ", normal(text)))
 
 
@@ -95,6 +93,8 @@ def query_words(text: str, most: int = 64) -> list[str]:
 
 def length_in_letters(text: str) -> int:
     """Length in Latin letters' worth: a CJK character says about as much as five of them."""
+    if text.isascii():
+        return len(text)
     cjk = sum(len(run) for run in _CJK_RUN.findall(text))
     return len(text) + 4 * cjk
 
@@ -166,7 +166,7 @@ def _border(text: str, low: int, high: int) -> int:
 
 def one_line(text: str) -> str:
     """`text` with every run of blanks and line ends as one space."""
-    return _BLANKS.sub(" ", text).strip()
+    return " ".join(text.split())
 
 
 def best_window(text: str, wanted: Iterable[str], limit: int) -> str:

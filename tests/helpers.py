@@ -45,7 +45,7 @@ class Clock:
         self.now += timedelta(**amount)
 
 
-# --- a host's log ------------------------------------------------------------------------------------------------------
+# --- a host's log -----------------------------------------------------------------------------------------------------
 
 Entry = Message | Fault | str
 """A message, an entry that cannot be read, or the reason why an entry carries no utterance."""
@@ -69,6 +69,7 @@ class Log:
 
     def __init__(self, name: str = "log") -> None:
         self.name = name
+        self.place = "memory"
         self.sessions: dict[str, Session] = {}
         self.most = 10_000
         self.busy = False
@@ -190,14 +191,14 @@ class Log:
         return [found.get((w.stream, w.ref)) or found.get(("", w.ref)) or Gone(w.ref) for w in wanted]
 
 
-# --- an embedder -------------------------------------------------------------------------------------------------------
+# --- an embedder ------------------------------------------------------------------------------------------------------
 
 
 def fake(model: str = "fake", dimension: int = 64) -> FakeEmbedder:
     return FakeEmbedder(dimension, model=model)
 
 
-# --- a memory, and what stands in its file -----------------------------------------------------------------------------
+# --- a memory, and what stands in its file ----------------------------------------------------------------------------
 
 
 def open_memory(

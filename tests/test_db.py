@@ -44,7 +44,7 @@ def other_database(path: Path, *statements: str) -> None:
     connection.close()
 
 
-# --- modes -------------------------------------------------------------------------------------------------------------------
+# --- modes ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
@@ -82,7 +82,7 @@ def test_no_symlink_is_followed_to_a_lease(db_path: Path, tmp_path: Path) -> Non
     assert not (tmp_path / "elsewhere").exists()
 
 
-# --- what a connection really does ---------------------------------------------------------------------------------------------
+# --- what a connection really does ------------------------------------------------------------------------------------
 
 
 def test_pragmas_are_really_set(db_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_a_transaction_is_a_writer_from_its_beginning(db_path: Path) -> None:
     second.close()
 
 
-# --- files that are not ours to touch ------------------------------------------------------------------------------------------
+# --- files that are not ours to touch ---------------------------------------------------------------------------------
 
 
 def refused_unchanged(path: Path, error: type[DatabaseError], *said: str) -> None:
@@ -215,7 +215,7 @@ def test_an_interrupted_creation_leaves_no_database_and_the_next_one_succeeds(db
     opened(db_path)
 
 
-# --- more than one ---------------------------------------------------------------------------------------------------------------
+# --- more than one ----------------------------------------------------------------------------------------------------
 
 
 def test_threads_that_open_a_new_file_at_once_all_succeed(db_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_every_error_of_sqlite_is_one_of_ours_and_names_the_file(
         raise error
 
 
-# --- what people audit with ---------------------------------------------------------------------------------------------------------
+# --- what people audit with -------------------------------------------------------------------------------------------
 
 
 def test_the_audit_queries_run_in_any_sqlite(memory: Memory, log: Log, db_path: Path) -> None:

@@ -39,7 +39,7 @@ def filled(memory: Memory, log: Log) -> None:
     log.say("the answer that follows it speaks of lavender", "gone", origin="assistant")
 
 
-# --- facts -------------------------------------------------------------------------------------------------------------------
+# --- facts ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_forgotten_value_is_in_no_file(memory: Memory, log: Log, db_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_a_reader_that_holds_a_snapshot_only_delays_forgetting(memory: Memory, l
     assert not residue(db_path.parent, CANARY)
 
 
-# --- passages ------------------------------------------------------------------------------------------------------------------
+# --- passages ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_deleted_streams_passages_words_and_vectors_are_gone(db_path: Path, log: Log, clock: Clock) -> None:
@@ -156,12 +156,12 @@ def test_a_successor_in_another_stream_stays_findable_without_the_erased_words(
 ) -> None:
     log.say(f"my question holds the word {CANARY}", "a")
     answer = log.say("the answer speaks of lavender and of nothing that came before it", "a", origin="assistant")
-    log.copy(answer, "b")
+    copy = log.copy(answer, "b")
     memory.sync()
     assert any(CANARY in found for found in words_of(db_path, "context").values())
     log.delete("a")
     memory.sync()
-    assert [e.conversation for e in recalled(memory, "lavender")] == ["b"]
+    assert [e.ref for e in recalled(memory, "lavender")] == [copy.ref]
     assert not recalled(memory, CANARY)
     assert not residue(db_path.parent, CANARY)
 

@@ -46,6 +46,27 @@ def test_nothing_is_deleted_while_a_stream_cannot_be_read(memory: Memory, log: L
     assert memory.sync().pruned == 1
 
 
+def test_a_setting_that_points_elsewhere_deletes_nothing(memory: Memory, log: Log) -> None:
+    log.say("the surprise is a kayak", "a")
+    memory.sync()
+    here, log.sessions, log.place = log.sessions, {}, "elsewhere"
+    log.say("the boat is called Sira", "b")
+    assert memory.sync().pruned == 0
+    log.sessions, log.place = here, "memory"
+    memory.sync()
+    assert len(recalled(memory, "kayak")) == 1
+
+
+def test_the_same_streams_at_a_new_place_are_read_without_doubles(memory: Memory, log: Log) -> None:
+    log.say("the surprise is a kayak", "a")
+    memory.sync()
+    log.place = "moved"
+    assert memory.sync().kept == 0
+    assert len(recalled(memory, "kayak")) == 1
+    log.delete("a")
+    assert memory.sync().pruned == 1
+
+
 def test_a_conversation_without_passages_goes_with_them(memory: Memory, log: Log) -> None:
     log.say("the surprise is a kayak", "a")
     log.say("the boat is called Sira", "b")
@@ -62,7 +83,7 @@ def test_the_event_counts_and_tells_no_text(memory: Memory, log: Log) -> None:
     log.delete("a")
     memory.sync()
     (event,) = memory.events()
-    assert (event.event_type, event.detail) == ("prune", "1 passages")
+    assert (event.event_type, event.detail) == ("prune", "passages: 1")
 
 
 def test_a_stale_passage_that_is_still_there_enters_the_lexicon_anew(memory: Memory, log: Log) -> None:

@@ -39,7 +39,7 @@ def fill(log: Log, count: int = 40) -> None:
         log.say(f"sentence number {number} speaks of topic{number} at some length")
 
 
-# --- the form ------------------------------------------------------------------------------------------------------------------
+# --- the form ---------------------------------------------------------------------------------------------------------
 
 
 @given(arrays(np.float32, st.integers(1, 40), elements=FLOATS))
@@ -84,7 +84,7 @@ def test_stored_vectors_are_of_length_one(with_vectors: Memory, log: Log, db_pat
     assert all(abs(norm - 1) < 1e-5 for norm in norms)
 
 
-# --- an embedder that fails ----------------------------------------------------------------------------------------------------
+# --- an embedder that fails -------------------------------------------------------------------------------------------
 
 
 def test_an_embedder_that_is_down_leaves_everything_pending_and_words_still_work(
@@ -203,7 +203,7 @@ def test_a_vector_that_comes_late_is_noticed(with_vectors: Memory, log: Log, emb
     assert (len(first.ids), len(second.ids)) == (2, 5)
 
 
-# --- spaces ----------------------------------------------------------------------------------------------------------------------
+# --- spaces -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_new_space_makes_everything_pending_and_fills_itself(db_path: Path, log: Log, clock: Clock) -> None:
@@ -261,7 +261,7 @@ def test_old_vectors_are_never_compared(db_path: Path, log: Log, clock: Clock, m
 def test_going_back_to_a_known_space_embeds_only_what_it_lacks(db_path: Path, log: Log, clock: Clock) -> None:
     fill(log, 10)
     for model, expected in (("one", 10), ("two", 11), ("one", 2)):
-        with open_memory(db_path, log, embedder=FakeEmbedder(model), clock=clock) as memory:
+        with open_memory(db_path, log, embedder=fake(model), clock=clock) as memory:
             assert memory.sync().vectors == expected
         log.say(f"after model {model} one more sentence of some length")
 

@@ -34,8 +34,11 @@ def sync(as_json: bool) -> None:
 
     with _memory() as memory, shown(quiet=as_json) as progress:
         report = memory.sync(progress)
+        disabled = memory.settings.disabled
     if as_json:
         _print_json(report.as_json())
+    elif disabled:
+        _complain("nothing was done: clawmark is switched off (CLAWMARK_DISABLED).")
     else:
         dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items()) or "none"
         click.echo(f"read {report.read}, kept {report.kept}, dropped: {dropped}")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import click
 
-EVERY_TERMINAL, EVERY_LOG = 0.1, 10.0
+EVERY_TERMINAL, EVERY_LOG = 0.1, 5.0
 
 
 @contextmanager

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from clawmark.model import Space
 from clawmark.settings import Settings
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vector: TypeAlias = NDArray[np.float32]
+    from clawmark.model import Vector
 
 Kind = Literal["document", "query"]
 

@@ -15,7 +15,7 @@ from clawmark.errors import EmbedderDown, EmbedderError
 from clawmark.model import Space
 
 if TYPE_CHECKING:
-    from clawmark.embed import Vector
+    from clawmark.model import Vector
 
 QUERY_SECONDS, DOCUMENT_SECONDS = 1.5, 60.0
 """A prompt waits for its own vector only; background work may take its time."""

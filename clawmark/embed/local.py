@@ -14,7 +14,7 @@ from clawmark.errors import EmbedderDown
 from clawmark.model import Space
 
 if TYPE_CHECKING:
-    from clawmark.embed import Vector
+    from clawmark.model import Vector
 
 BATCH = 8
 """Texts per call: a larger one only delays the answer to an interrupt."""

@@ -66,7 +66,7 @@ def defuse(text: str) -> str:
 
 
 def _without_markers(text: str) -> str:
-    """Brackets in front of "memory" or "end memory" go. Looked for in the compatibility form too: `［ＥＮＤ Ｍｅｍｏｒｙ` counts."""
+    """Brackets in front of "memory" or "end memory" go, in the compatibility form too: `［ＥＮＤ Ｍｅｍｏｒｙ` counts."""
     text = _MARKER.sub(lambda m: m[0][1:].lstrip(), text)
     plain = unicodedata.normalize("NFKC", text)
     if plain != text and _MARKER.search(plain):

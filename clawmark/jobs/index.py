@@ -12,22 +12,24 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import apsw
 
 from clawmark import clean
 from clawmark.erase import erase_passages
-from clawmark.errors import SourceBusy, SourceError
+from clawmark.errors import DatabaseBusy, SourceBusy, SourceError
 from clawmark.model import Batch, Fault, Message, Stream, digest
 from clawmark.source import MessageSource
 from clawmark.store import cursors, events, lexicon, passages, vectors
 from clawmark.store.db import transaction
 from clawmark.text import canonical, length_in_letters, lexical, split
 
-BATCH = 500
-SILENCE = timedelta(hours=6)
+BATCH, GROUP = 500, 200
+"""Messages, and batches of different streams, that share a transaction."""
+
+SILENCE_MS = 6 * 3_600_000
 """A longer silence ends a conversation."""
 
 SAME_MOMENT_MS = 2_000
@@ -53,7 +55,17 @@ class Tally:
     read: int = 0
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
+    erased: int = 0
     failures: list[SourceError] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Written:
+    """What one batch did: messages that are new and known, passages erased because their text was changed."""
+
+    kept: int = 0
+    known: int = 0
+    erased: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +111,28 @@ def index(
 
     A stream that cannot be read is put on `tally.failures` and the others go on; a busy source raises SourceBusy.
     """
-    known = passages.marks(connection, source.name)
+    known = passages.known_streams(connection, source.name)
     seen: set[str] = set()
+    group: list[Read] = []
+
+    def flush() -> None:
+        if group:
+            _commit(connection, path, source, group, clock, tally)
+            progress("messages", sum(len(read.batch.messages) for read in group))
+            group.clear()
+
     for stream in source.streams():
         seen.add(stream.name)
-        if known.get(stream.name, (0, ""))[1] == stream.mark:
+        old = known.get(stream.name)
+        if old is not None and (old.mark, old.place) == (stream.mark, source.place):
             continue
         try:
-            for batch_size in _index_stream(connection, path, source, stream, rules, clock, tally):
-                progress("messages", batch_size)
+            for read in _reads(connection, source, stream, rules):
+                group.append(read)
+                if len(group) >= GROUP or sum(len(read.batch.messages) for read in group) >= BATCH:
+                    flush()
         except SourceBusy:
+            flush()
             raise
         except SourceError as failure:
             tally.failures.append(failure)
@@ -116,43 +140,68 @@ def index(
                 events.add(
                     connection, "source_failed", clock(), source=source.name, scope=stream.scope, detail=str(failure)
                 )
+    flush()
     return seen
 
 
-def _index_stream(
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One batch of one stream, ready to be written. `start` is the cursor it was read from."""
+
+    stream: Stream
+    start: str | None
+    batch: Batch
+    prepared: Sequence[Prepared]
+    dropped: Counter[str]
+
+
+def _reads(connection: apsw.Connection, source: MessageSource, stream: Stream, rules: clean.Rules) -> Iterator[Read]:
+    """The batches of a stream from its cursor to its end."""
+    start = _decode(cursors.get(connection, cursor_name(source.name, stream.name)))[0]
+    end = False
+    while not end:
+        batch = source.read(stream, start, BATCH)
+        yield Read(stream, start, batch, *prepare(batch, rules))
+        start, end = batch.cursor, batch.end
+
+
+def _commit(
     connection: apsw.Connection,
     path: Path,
     source: MessageSource,
-    stream: Stream,
-    rules: clean.Rules,
+    group: Sequence[Read],
     clock: Callable[[], datetime],
     tally: Tally,
-) -> Iterator[int]:
-    name = cursor_name(source.name, stream.name)
-    end = False
-    while not end:
-        value = cursors.get(connection, name)
-        cursor, thread = _decode(value)
-        batch = source.read(stream, cursor, BATCH)
-        end = batch.end
-        if batch.messages and batch.before is None:
-            thread = Thread()  # the source began anew, or begins
-        prepared, dropped = prepare(batch, rules)
-        with transaction(connection, path):
-            row_id = passages.stream_id(connection, source.name, stream)
-            thread, kept, repeated = _write(connection, source.name, row_id, stream, prepared, thread)
+) -> None:
+    """Write a group of batches and their cursors in one transaction; many small streams share one wait for the disk."""
+    now = clock()
+    total = Written()
+    with transaction(connection, path):
+        seen = Seen.of(connection, source.name, [item for read in group for item in read.prepared])
+        for read in group:
+            stream, batch = read.stream, read.batch
+            name = cursor_name(source.name, stream.name)
+            value = cursors.get(connection, name)
+            start, thread = _decode(value)
+            if start != read.start:
+                raise DatabaseBusy(f"another process moved the cursor {name}; try again.")
+            if batch.messages and batch.before is None:
+                thread = Thread()  # the source began anew, or begins
+            row_id = passages.stream_id(connection, source.name, source.place, stream)
+            thread = _write(connection, row_id, stream, read.prepared, thread, seen, total)
             for fault in _fault_details(batch.faults):
-                events.add(connection, "skip_line", clock(), source=source.name, scope=stream.scope, detail=fault)
+                events.add(connection, "skip_line", now, source=source.name, scope=stream.scope, detail=fault)
             new = _encode(batch.cursor, thread)
             if new != value:
-                cursors.advance(connection, name, value, new, clock())
-            if end:
+                cursors.advance(connection, name, value, new, now)
+            if batch.end:
                 passages.set_mark(connection, row_id, stream.mark)
-        tally.read += len(batch.messages)
-        tally.kept += kept
-        tally.dropped.update(dropped)
-        tally.dropped.update({"known": repeated} if repeated else {})
-        yield len(batch.messages)
+    tally.read += sum(len(read.batch.messages) for read in group)
+    tally.kept += total.kept
+    tally.erased += total.erased
+    for read in group:
+        tally.dropped.update(read.dropped)
+    tally.dropped.update({"known": total.known} if total.known else {})
 
 
 def cursor_name(source: str, stream: str) -> str:
@@ -175,21 +224,20 @@ def prepare(batch: Batch, rules: clean.Rules) -> tuple[list[Prepared], Counter[s
     dropped: Counter[str] = Counter(batch.skipped)
     dropped.update(Counter(fault.reason for fault in batch.faults))
     before = None if batch.before is None else clean.clean(batch.before, rules)
-    said = split(before.text)[-1] if isinstance(before, clean.Kept) else None
-    follows = said is not None
+    said = lexical(split(before.text)[-1]) if isinstance(before, clean.Kept) else None
     prepared: list[Prepared] = []
     for message in batch.messages:
         result = clean.clean(message, rules)
         if isinstance(result, clean.Dropped):
             dropped[result.reason] += 1
-            said, follows = None, False
+            said = None
             continue
-        texts = split(result.text)
-        context = said or ""
+        follows = said is not None
         parts: list[Part] = []
-        for text in texts:
-            parts.append(Part(own_words(message, text), lexical(context), length_in_letters(text) >= VECTOR_LETTERS))
-            context = text
+        for text in split(result.text):
+            own = lexical(text)
+            parts.append(Part(own_words(message, own), said or "", length_in_letters(text) >= VECTOR_LETTERS))
+            said = own
         prepared.append(
             Prepared(
                 message,
@@ -201,13 +249,22 @@ def prepare(batch: Batch, rules: clean.Rules) -> tuple[list[Prepared], Counter[s
                 parts,
             )
         )
-        said, follows = texts[-1], True
     return prepared, dropped
 
 
-def own_words(message: Message, text: str) -> str:
-    """The lexicon's own column: date and speaker in words, so that "in May" and a name find what was said then and by whom."""
-    return lexical(f"{message.at:%A} {message.at.day} {message.at:%B %Y} {message.author or message.role}: {text}")
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+
+
+def own_words(message: Message, said: str) -> str:
+    """The lexicon's own column for text `said` (in lexicon form): date and speaker in words stand before it, so that
+    "in May" and a name find what was said then and by whom."""
+    at = message.at
+    speaker = lexical(message.author) if message.author else message.role
+    return f"{_DAYS[at.weekday()]} {at.day} {_MONTHS[at.month - 1]} {at.year} {speaker}: {said}"
 
 
 def content_key(message: Message, text: str) -> bytes:
@@ -223,27 +280,58 @@ def _fault_details(faults: Sequence[Fault]) -> list[str]:
     return details
 
 
+@dataclass(slots=True)
+class Seen:
+    """What the store already holds of a group's messages, looked up at once and kept up while the group is written.
+
+    refs            ref → where it stands          said   content key → (first part's passage, at)
+    conversations   id → (scope, session, window)
+    """
+
+    refs: dict[str, list[passages.KnownRef]]
+    said: dict[bytes, list[tuple[int, int]]]
+    conversations: dict[int, tuple[str, str, str] | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, connection: apsw.Connection, source: str, prepared: Sequence[Prepared]) -> Seen:
+        return cls(
+            passages.refs_known(connection, source, [item.message.ref for item in prepared]),
+            passages.said(connection, [item.content_key for item in prepared]),
+        )
+
+
 def _write(
     connection: apsw.Connection,
-    source: str,
     stream_row: int,
     stream: Stream,
     prepared: Sequence[Prepared],
     thread: Thread,
-) -> tuple[Thread, int, int]:
-    """Write a batch; returns where the stream now stands, and how many messages were new and how many known."""
+    seen: Seen,
+    written: Written,
+) -> Thread:
+    """Write a batch, count it in `written`; returns where the stream now stands."""
     thread = _still_there(connection, thread)
-    kept = repeated = 0
     for item in prepared:
-        ids = _known_passages(connection, source, stream_row, item)
+        _drop_changed(connection, stream_row, item, seen, written)
+        ids = _known_passages(connection, item, seen)
         if ids:
-            repeated += 1
+            written.known += 1
+            conversation = passages.conversation_of(connection, ids[-1])
         else:
-            ids = _insert(connection, stream, item, thread)
-            kept += 1
-        passages.add_ref(connection, item.message.ref, stream_row, ids, item.message.location, item.text_hash)
-        thread = Thread(passages.conversation_of(connection, ids[-1]), ids[-1], item.at)
-    return thread, kept, repeated
+            conversation = _conversation(connection, stream, item, thread, seen)
+            ids = _insert(connection, conversation, item, thread)
+            seen.said.setdefault(item.content_key, []).append((ids[0], item.at))
+            written.kept += 1
+        _refer(connection, stream_row, item, ids, seen)
+        thread = Thread(conversation, ids[-1], item.at)
+    return thread
+
+
+def _refer(connection: apsw.Connection, stream_row: int, item: Prepared, ids: Sequence[int], seen: Seen) -> None:
+    ref = item.message.ref
+    passages.add_ref(connection, ref, stream_row, ids, item.message.location, item.text_hash)
+    others = [known for known in seen.refs.get(ref, ()) if known.stream_id != stream_row]
+    seen.refs[ref] = others + [passages.KnownRef(ref, stream_row, i, item.text_hash) for i in ids]
 
 
 def _still_there(connection: apsw.Connection, thread: Thread) -> Thread:
@@ -253,26 +341,36 @@ def _still_there(connection: apsw.Connection, thread: Thread) -> Thread:
     return thread
 
 
-def _known_passages(connection: apsw.Connection, source: str, stream_row: int, item: Prepared) -> list[int]:
+def _drop_changed(connection: apsw.Connection, stream_row: int, item: Prepared, seen: Seen, written: Written) -> None:
+    """Erase what this stream held under this ref when the host has changed its text."""
+    known = seen.refs.get(item.message.ref, [])
+    if not any(ref.stream_id == stream_row and ref.text_hash != item.text_hash for ref in known):
+        return
+    orphans = passages.drop_ref(connection, item.message.ref, stream_row)
+    erase_passages(connection, orphans)
+    written.erased += len(orphans)
+    gone = set(orphans)
+    seen.refs[item.message.ref] = [ref for ref in known if ref.stream_id != stream_row]
+    for key, places in seen.said.items():
+        seen.said[key] = [place for place in places if place[0] not in gone]
+
+
+def _known_passages(connection: apsw.Connection, item: Prepared, seen: Seen) -> list[int]:
     """The passages that already hold this utterance: under its ref, or as another copy of it."""
-    known = [ref for ref in passages.refs_known(connection, item.message.ref) if ref.source == source]
+    known = seen.refs.get(item.message.ref, ())
     same = sorted({ref.passage_id for ref in known if ref.text_hash == item.text_hash})
     if same:
         return same
-    if any(ref.stream_id == stream_row for ref in known):  # its text was changed at the host
-        erase_passages(connection, passages.drop_ref(connection, item.message.ref, stream_row))
     within = SAME_LONG_TEXT_MS if item.long else SAME_MOMENT_MS
-    twins = passages.twins(connection, item.content_key, item.at, within)
-    if not twins:
-        entry = item.message.ref.rpartition("/")[2]
-        if entry and entry != item.message.ref:
-            twins = passages.same_entry(connection, item.content_key, "/" + entry)
-    return passages.parts_of(connection, item.content_key, twins[0][1]) if twins else []
+    _, slash, entry = item.message.ref.rpartition("/")
+    for passage_id, at in sorted(seen.said.get(item.content_key, ()), key=lambda one: (abs(one[1] - item.at), one[0])):
+        if abs(at - item.at) <= within or (slash and passages.has_entry(connection, passage_id, slash + entry)):
+            return passages.parts_of(connection, item.content_key, at)
+    return []
 
 
-def _insert(connection: apsw.Connection, stream: Stream, item: Prepared, thread: Thread) -> list[int]:
+def _insert(connection: apsw.Connection, conversation: int, item: Prepared, thread: Thread) -> list[int]:
     message = item.message
-    conversation = _conversation(connection, stream, item, thread)
     follows = item.follows and conversation == thread.conversation
     previous = thread.passage if follows else None
     ids: list[int] = []
@@ -297,10 +395,15 @@ def _insert(connection: apsw.Connection, stream: Stream, item: Prepared, thread:
     return ids
 
 
-def _conversation(connection: apsw.Connection, stream: Stream, item: Prepared, thread: Thread) -> int:
+def _conversation(connection: apsw.Connection, stream: Stream, item: Prepared, thread: Thread, seen: Seen) -> int:
+    """The conversation that goes on, or a new one after a silence, in a new window or in another session."""
     message = item.message
-    if thread.conversation is not None and item.at - thread.at <= SILENCE / timedelta(milliseconds=1):
-        identity = (message.scope, message.session, message.window)
-        if passages.conversation(connection, thread.conversation) == identity:
+    identity = (message.scope, message.session, message.window)
+    if thread.conversation is not None and item.at - thread.at <= SILENCE_MS:
+        if thread.conversation not in seen.conversations:
+            seen.conversations[thread.conversation] = passages.conversation(connection, thread.conversation)
+        if seen.conversations[thread.conversation] == identity:
             return thread.conversation
-    return passages.add_conversation(connection, message.scope, message.session, message.window, stream.kind, item.at)
+    row_id = passages.add_conversation(connection, *identity, stream.kind, item.at)
+    seen.conversations[row_id] = identity
+    return row_id

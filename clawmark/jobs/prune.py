@@ -15,26 +15,31 @@ import apsw
 from clawmark.erase import erase_passages
 from clawmark.jobs.index import cursor_name, own_words
 from clawmark.recall.excerpt import Reader
+from clawmark.source import MessageSource
 from clawmark.store import cursors, events, lexicon, passages
 from clawmark.store.db import transaction
+from clawmark.text import lexical
 
 BATCH = 200
 
 
 def prune(
-    connection: apsw.Connection, path: Path, source: str, seen: set[str], *, clock: Callable[[], datetime]
+    connection: apsw.Connection, path: Path, source: MessageSource, seen: set[str], *, clock: Callable[[], datetime]
 ) -> int:
-    """Erase what came from streams of `source` that are not among `seen`; returns the number of passages erased."""
+    """Erase what came from streams of `source` that are not among `seen`; returns the number of passages erased.
+
+    Streams last seen at another place are left alone: a setting that points elsewhere deletes nothing.
+    """
     erased = 0
-    for name, (row_id, _) in sorted(passages.marks(connection, source).items()):
-        if name in seen:
+    for name, stream in sorted(passages.known_streams(connection, source.name).items()):
+        if name in seen or stream.place != source.place:
             continue
         with transaction(connection, path):
-            orphans = passages.drop_stream(connection, row_id)
+            orphans = passages.drop_stream(connection, stream.id)
             erase_passages(connection, orphans)
-            cursors.drop(connection, cursor_name(source, name))
+            cursors.drop(connection, cursor_name(source.name, name))
             if orphans:
-                events.add(connection, "prune", clock(), source=source, detail=f"{len(orphans)} passages")
+                events.add(connection, "prune", clock(), source=source.name, detail=f"passages: {len(orphans)}")
         erased += len(orphans)
     return erased
 
@@ -47,7 +52,7 @@ def refresh_stale(connection: apsw.Connection, path: Path, reader: Reader) -> in
         with transaction(connection, path):
             lexicon.remove(connection, ids)
             for found in live:
-                lexicon.add(connection, found.passage_id, own_words(found.message, found.text), "")
+                lexicon.add(connection, found.passage_id, own_words(found.message, lexical(found.text)), "")
             passages.clear_stale(connection, ids)
         refreshed += len(live)
     return refreshed

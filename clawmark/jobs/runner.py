@@ -49,9 +49,9 @@ def run(
         for source in sources:
             seen = index(connection, path, source, rules=rules, clock=clock, tally=tally, progress=progress)
             if not tally.failures:
-                pruned += prune(connection, path, source.name, seen, clock=clock)
+                pruned += prune(connection, path, source, seen, clock=clock)
         refresh_stale(connection, path, reader)
-        if pruned:
+        if pruned or tally.erased:
             finish(connection, path)
         written = 0
         if embedder is not None:

@@ -20,7 +20,7 @@ from clawmark.store import lexicon, passages
 from clawmark.text import canonical, jaccard, query_words, words
 
 if TYPE_CHECKING:
-    from clawmark.embed import Vector
+    from clawmark.model import Vector
     from clawmark.recall.matrix import Snapshot
 
 LIST_LENGTH = 300
@@ -97,12 +97,12 @@ def recall(
                 Excerpt(
                     ref=found.message.ref,
                     source=found.source,
-                    conversation=found.message.session,
-                    role=found.message.role,
+                    conversation=hit.entry.session,
+                    role="assistant" if hit.entry.origin == "assistant" else "user",
                     at=found.message.at,
                     excerpt=excerpt(found.text, terms),
                     score=hit.score,
-                    author=found.message.author if found.message.origin == "participant" else None,
+                    author=hit.entry.author if hit.entry.origin == "participant" else None,
                 )
             )
     return chosen

@@ -60,6 +60,7 @@ SPINE = (
         session TEXT NOT NULL,
         kind TEXT NOT NULL,
         mark TEXT NOT NULL,
+        place TEXT NOT NULL,
         UNIQUE (source, name)
     )""",
     """CREATE TABLE conversations (

@@ -43,43 +43,57 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class KnownRef:
+    """One row of `passage_refs`, without its location."""
+
+    ref: str
     stream_id: int
-    source: str
     passage_id: int
     text_hash: bytes
 
 
-def stream_id(connection: apsw.Connection, source: str, stream: Stream) -> int:
+def stream_id(connection: apsw.Connection, source: str, place: str, stream: Stream) -> int:
     """The stream's row, made when new. Its mark stays empty until it was read to its end."""
     connection.execute(
-        "INSERT INTO streams (source, name, scope, session, kind, mark) VALUES (?, ?, ?, ?, ?, '')"
+        "INSERT INTO streams (source, name, scope, session, kind, mark, place) VALUES (?, ?, ?, ?, ?, '', ?)"
         " ON CONFLICT (source, name) DO UPDATE SET scope = excluded.scope, session = excluded.session,"
-        " kind = excluded.kind",
-        (source, stream.name, stream.scope, stream.session, stream.kind),
+        " kind = excluded.kind, place = excluded.place",
+        (source, stream.name, stream.scope, stream.session, stream.kind, place),
     )
     found = rows(connection, "SELECT id FROM streams WHERE source = ? AND name = ?", (source, stream.name))
     return int(found[0][0])
 
 
-def marks(connection: apsw.Connection, source: str) -> dict[str, tuple[int, str]]:
-    """Stream name → (row id, the mark up to which it was read)."""
-    found = rows(connection, "SELECT name, id, mark FROM streams WHERE source = ?", (source,))
-    return {name: (row_id, mark) for name, row_id, mark in found}
+@dataclass(frozen=True, slots=True)
+class KnownStream:
+    """A stream's row: the mark up to which it was read, and the place where it was last seen."""
+
+    id: int
+    mark: str
+    place: str
+
+
+def known_streams(connection: apsw.Connection, source: str) -> dict[str, KnownStream]:
+    """By name."""
+    found = rows(connection, "SELECT name, id, mark, place FROM streams WHERE source = ?", (source,))
+    return {row[0]: KnownStream(*row[1:]) for row in found}
 
 
 def set_mark(connection: apsw.Connection, row_id: int, mark: str) -> None:
     connection.execute("UPDATE streams SET mark = ? WHERE id = ?", (mark, row_id))
 
 
-def refs_known(connection: apsw.Connection, ref: str) -> list[KnownRef]:
-    """Where this ref already stands, parts in order."""
+def refs_known(connection: apsw.Connection, source: str, refs: Collection[str]) -> dict[str, list[KnownRef]]:
+    """Where these refs of `source` already stand; refs that are new are left out."""
     found = rows(
         connection,
-        "SELECT r.stream_id, s.source, r.passage_id, r.text_hash FROM passage_refs r JOIN streams s ON s.id = r.stream_id"
-        " WHERE r.ref = ? ORDER BY r.passage_id",
-        (ref,),
+        "SELECT r.ref, r.stream_id, r.passage_id, r.text_hash FROM json_each(?) j CROSS JOIN passage_refs r ON r.ref = j.value"
+        " JOIN streams s ON s.id = r.stream_id WHERE s.source = ?",
+        (json.dumps(sorted(set(refs))), source),
     )
-    return [KnownRef(*row) for row in found]
+    known: dict[str, list[KnownRef]] = {}
+    for row in found:
+        known.setdefault(row[0], []).append(KnownRef(*row))
+    return known
 
 
 def add_ref(
@@ -116,25 +130,28 @@ def _orphans(connection: apsw.Connection, ids: Collection[int]) -> list[int]:
     return [row[0] for row in found]
 
 
-def twins(connection: apsw.Connection, content_key: bytes, at: int, within_ms: int) -> list[tuple[int, int]]:
-    """First parts with this content said within `within_ms` of `at`: (passage id, at), nearest first."""
+def said(connection: apsw.Connection, content_keys: Collection[bytes]) -> dict[bytes, list[tuple[int, int]]]:
+    """Content key → first parts with this content as (passage id, at); keys that are new are left out."""
     found = rows(
         connection,
-        "SELECT id, at FROM passages WHERE content_key = ? AND part = 0 AND at BETWEEN ? AND ? ORDER BY abs(at - ?), id",
-        (content_key, at - within_ms, at + within_ms, at),
+        "SELECT p.content_key, p.id, p.at FROM json_each(?) j CROSS JOIN passages p ON p.content_key = unhex(j.value)"
+        " WHERE p.part = 0",
+        (json.dumps(sorted({key.hex() for key in content_keys})),),
     )
-    return found
+    known: dict[bytes, list[tuple[int, int]]] = {}
+    for key, passage_id, at in found:
+        known.setdefault(key, []).append((passage_id, at))
+    return known
 
 
-def same_entry(connection: apsw.Connection, content_key: bytes, entry: str) -> list[tuple[int, int]]:
-    """First parts with this content whose ref ends in the same entry id: a fork's copy, whatever its time."""
+def has_entry(connection: apsw.Connection, passage_id: int, entry: str) -> bool:
+    """Whether a ref of this passage ends in `entry` ("/" and an entry id): a fork's copy, whatever its time."""
     found = rows(
         connection,
-        "SELECT DISTINCT p.id, p.at FROM passages p JOIN passage_refs r ON r.passage_id = p.id"
-        " WHERE p.content_key = ? AND p.part = 0 AND substr(r.ref, -length(?)) = ?",
-        (content_key, entry, entry),
+        "SELECT 1 FROM passage_refs WHERE passage_id = ? AND substr(ref, -length(?2)) = ?2 LIMIT 1",
+        (passage_id, entry),
     )
-    return found
+    return bool(found)
 
 
 def parts_of(connection: apsw.Connection, content_key: bytes, at: int) -> list[int]:
@@ -225,7 +242,7 @@ def places(connection: apsw.Connection, ids: Sequence[int]) -> list[Place]:
     found = rows(
         connection,
         "SELECT p.id, s.source, s.name, r.ref, r.location, r.text_hash, p.part, p.recipe"
-        " FROM json_each(?) j JOIN passages p ON p.id = j.value"
+        " FROM json_each(?) j CROSS JOIN passages p ON p.id = j.value"
         " JOIN passage_refs r ON r.passage_id = p.id JOIN streams s ON s.id = r.stream_id"
         " ORDER BY j.key, s.id DESC",
         (json.dumps(list(ids)),),
@@ -252,7 +269,7 @@ def entries(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Entry]
     found = rows(
         connection,
         "SELECT p.id, p.conversation_id, p.previous_id, p.at, p.origin, p.author, c.session, c.window, p.scope"
-        " FROM json_each(?) j JOIN passages p ON p.id = j.value JOIN conversations c ON c.id = p.conversation_id",
+        " FROM json_each(?) j CROSS JOIN passages p ON p.id = j.value JOIN conversations c ON c.id = p.conversation_id",
         (json.dumps(list(ids)),),
     )
     return {row[0]: Entry(*row) for row in found}
@@ -262,7 +279,7 @@ def next_of(connection: apsw.Connection, ids: Sequence[int]) -> list[int]:
     """The passages that directly follow one of `ids`."""
     found = rows(
         connection,
-        "SELECT p.id FROM json_each(?) j JOIN passages p ON p.previous_id = j.value",
+        "SELECT p.id FROM json_each(?) j CROSS JOIN passages p ON p.previous_id = j.value",
         (json.dumps(list(ids)),),
     )
     return [row[0] for row in found]

@@ -18,7 +18,7 @@ from clawmark.model import Space
 from clawmark.store.db import rows
 
 if TYPE_CHECKING:
-    from clawmark.embed import Vector
+    from clawmark.model import Vector
 
 FORMAT = "<f4"
 

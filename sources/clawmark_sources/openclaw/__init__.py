@@ -63,6 +63,10 @@ class TranscriptSource:
         self._root = places.transcripts or places.openclaw
         self._folders: dict[Path, SessionFolder] = {}
 
+    @property
+    def place(self) -> str:
+        return str(self._root.absolute())
+
     def check(self) -> None:
         present = False
         for agent in self._agents():

@@ -37,8 +37,7 @@ from clawmark_sources.openclaw.messages import (
 )
 
 PREFIX: Final = "file:"
-FIRST_CHUNK: Final = 128 << 10
-CHUNK: Final = 512 << 10
+CHUNK: Final = 128 << 10
 """Small enough to stay in a processor's cache while its lines are looked at."""
 BYTES_A_READ: Final = 64 << 20
 FAULTS_A_READ: Final = 1_000
@@ -46,6 +45,7 @@ FAULTS_A_READ: Final = 1_000
 
 _TRANSCRIPT: Final = re.compile(r"(?P<stem>.+?)\.jsonl(?P<archive>\.reset\.[^/]+)?", re.DOTALL)
 _DELETED: Final = re.compile(r"(?P<stem>.+?)\.jsonl\.deleted\..+", re.DOTALL)
+_MAYBE: Final = re.compile(r"\.jsonl(?:\.(?:reset|deleted)\..*)?$", re.DOTALL)
 _TOPIC: Final = "-topic-"
 _HEAD_BYTES: Final = 256
 _TAIL_BYTES: Final = 512
@@ -67,7 +67,14 @@ class _Named:
 
 
 def holds_transcripts(folder: Path) -> bool:
-    return bool(_names(folder))
+    """Whether sessions were ever kept here, deleted ones included. Stops at the first: this runs on the prompt path."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(_MAYBE.search(entry.name) is not None and _is_transcript(entry.name) for entry in entries)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise _unreadable(folder, error) from error
 
 
 def agent_of(folder: Path) -> str | None:
@@ -213,11 +220,11 @@ class _Lines:
         self.end = False
 
     def __iter__(self) -> Iterator[tuple[bytes | None, int, int, int]]:
-        chunk = FIRST_CHUNK
+        chunk = CHUNK
         while self.offset < self._size:
-            if self.offset >= self._stop_at:
-                return
             base = self.offset
+            if base >= self._stop_at:
+                return
             asked = min(chunk, self._size - base)
             data = os.pread(self._fd, asked, base)
             start = 0
@@ -233,7 +240,7 @@ class _Lines:
             if len(data) < asked:  # the file was cut while it was read
                 break
             if start:
-                chunk = min(chunk * 2, CHUNK)
+                chunk = CHUNK
             elif base + asked >= self._size:
                 break
             elif asked <= LINE_LIMIT:
@@ -242,7 +249,7 @@ class _Lines:
                 after = _behind_newline(self._fd, base + asked, self._size)
                 if after is None:
                     break
-                self.offset, chunk = after, FIRST_CHUNK
+                self.offset, chunk = after, CHUNK
                 yield None, 0, 0, base
         self.end = True
 

@@ -38,14 +38,17 @@ def _refuse_constant(name: str) -> Any:
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
+_BLANKS: Final = " \t\r\n"
 
 
 def parse(line: bytes) -> Any:
     """The JSON value of one line. Raises Unreadable: stricter than the standard library, which lets NaN through."""
     try:
-        text = line.decode().removeprefix("\ufeff").strip(" \t\r\n")
+        text = line.decode()
     except UnicodeDecodeError:
         raise Unreadable("invalid_utf8") from None
+    if not text.startswith("{"):
+        text = text.removeprefix("\ufeff").lstrip(_BLANKS)
     try:
         value, end = _DECODER.raw_decode(text)
     except json.JSONDecodeError:
@@ -54,7 +57,7 @@ def parse(line: bytes) -> Any:
         raise Unreadable("number_size") from None
     except RecursionError:
         raise Unreadable("too_deep") from None
-    if end != len(text):
+    if end != len(text) and text[end:].strip(_BLANKS):
         raise Unreadable("invalid_json")
     return value
 
@@ -76,18 +79,18 @@ def passed_over(data: bytes, start: int, end: int) -> str | None:
     nearly as fast as the disk. It knows the exact bytes the host begins such lines with; no string inside JSON can hold
     them, because its quotes are escaped. Every other form is parsed, and so is all that may hold somebody's text.
     """
-    if data[end - 1 : end] != b"}":  # a line that was cut: parsing notices it
+    if end <= start or data[end - 1] != 0x7D:  # a line that was cut has no closing brace: parsing notices it
         return None
-    if not data.startswith(_MESSAGE, start, end):
+    if not data.startswith(_MESSAGE, start):
         return next((name for head, name in _EVENTS if data.startswith(head, start, end)), None)
     role = data.find(_ROLE, start, min(end, start + _HEAD_BYTES)) + len(_ROLE)
     if role < len(_ROLE):
         return None
-    if data.startswith(_RESULT, role, end):
+    if data.startswith(_RESULT, role):
         return "tool_result"
-    if not data.startswith(_PARTS, role, end) or data.find(b'"type":"text"', role, end) >= 0:
+    if not data.startswith(_PARTS, role) or data.find(b'"type":"text"', role, end) >= 0:
         return None
-    return "tool_call" if data.find(b'"type":"toolCall"', role, end) >= 0 else None
+    return "tool_call" if data.rfind(b'"type":"toolCall"', role, end) >= 0 else None
 
 
 # --- what a stream and its past say about an entry -------------------------------------------------------------------
@@ -391,19 +394,20 @@ def _asked(
     first, past.asked = not past.asked, True
     envelope = _ENVELOPE.match(text)
     bare = text[envelope.end() :] if envelope else text
-    prompt = _provenance_note(entry, inner) or _marker_note(bare)
+    prompt = _provenance_note(_field("provenance", entry, inner)) or _marker_note(bare)
     past.answer = prompt
     if first and prompt == "subagent":
         past.run = prompt
     sender = _sender(bare)
     past.group = past.group or sender.group
-    author = sender.name or _field_author(entry, inner)
+    author = sender.name or _name(_field("senderName", entry, inner))
     note = run.note or past.run or prompt or _slash_note(bare)
     if note:
         return "host", note, author
     group = run.kind == "group" or past.group
-    owns = _sender_is_owner(entry, inner)
-    if owns is True or (owns is None and not group):
+    own = _field("__openclaw", entry, inner)
+    owns = own.get("senderIsOwner") if isinstance(own, dict) else None
+    if owns is True or (not isinstance(owns, bool) and not group):
         return "owner", "", author
     return ("participant", "", author) if group else ("host", "not_owner", author)
 
@@ -414,8 +418,13 @@ def _marker_note(bare: str) -> str:
     return next(note for mark, note in _MARKERS if bare.startswith(mark))
 
 
-def _provenance_note(entry: dict[str, Any], inner: dict[str, Any]) -> str:
-    provenance = inner.get("provenance", entry.get("provenance"))
+def _field(name: str, entry: dict[str, Any], inner: dict[str, Any]) -> Any:
+    """A field that stands in the message, in some versions beside it."""
+    value = inner.get(name)
+    return entry.get(name) if value is None else value
+
+
+def _provenance_note(provenance: Any) -> str:
     if not isinstance(provenance, dict):
         return ""
     kind = provenance.get("kind")
@@ -431,14 +440,6 @@ def _slash_note(bare: str) -> str:
         return ""
     command = _SLASH.match(text)
     return "slash_command" if command and command[1] not in _PATH_ROOTS else ""
-
-
-def _sender_is_owner(entry: dict[str, Any], inner: dict[str, Any]) -> bool | None:
-    for holder in (inner, entry):
-        own = holder.get("__openclaw")
-        if isinstance(own, dict) and isinstance(own.get("senderIsOwner"), bool):
-            return bool(own["senderIsOwner"])
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -478,10 +479,6 @@ def _sender(bare: str) -> _Sender:
         elif title == "Sender":
             name = _name(block.get("name")) or _name(block.get("label")) or name
     return _Sender(name, group)
-
-
-def _field_author(entry: dict[str, Any], inner: dict[str, Any]) -> str | None:
-    return next((name for holder in (inner, entry) for name in [_name(holder.get("senderName"))] if name), None)
 
 
 def _name(value: object) -> str | None:

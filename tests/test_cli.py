@@ -1,0 +1,310 @@
+"""The command line: documented JSON, documented exit codes, and nothing else on standard output."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from helpers import REPOSITORY
+
+from clawmark import cli
+from clawmark.store import db
+
+SAMPLE = REPOSITORY / "tests" / "fixtures" / "openclaw" / "sqlite"
+Run = Callable[..., "Result"]
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in this process, as the console script does."""
+    monkeypatch.setenv("CLAWMARK_EMBEDDER", "none")
+
+    def call(*arguments: str) -> Result:
+        monkeypatch.setattr(sys, "argv", ["clawmark", *arguments])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        out, err = capsys.readouterr()
+        return Result(code, out, err)
+
+    return call
+
+
+@pytest.fixture
+def sample(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(SAMPLE))
+    assert run("sync", "--json").code == 0
+    return run
+
+
+def utc(said: str) -> bool:
+    return datetime.fromisoformat(said).utcoffset() == timedelta(0)
+
+
+# --- JSON ----------------------------------------------------------------------------------------------------------------
+
+
+def test_search_json_has_its_documented_shape(sample: Run) -> None:
+    sample("set", "pref.boat", "a week of sailing")
+    found = sample("search", "sailing trip", "--json").json
+    assert set(found) == {"facts", "recalled"}
+    (stored,) = found["facts"]
+    assert set(stored) == {"key", "value", "confidence", "source", "updated_at", "scope"}
+    assert (stored["key"], stored["value"], stored["confidence"]) == ("pref.boat", "a week of sailing", 1.0)
+    assert (stored["source"], stored["scope"]) == ("user", "shared")
+    assert utc(stored["updated_at"])
+    assert 1 <= len(found["recalled"]) <= 6
+    for one in found["recalled"]:
+        assert set(one) == {"ref", "source", "conversation", "role", "at", "excerpt", "score"}
+        assert one["source"] == "transcripts"
+        assert one["role"] in ("user", "assistant")
+        assert utc(one["at"])
+        assert 0 < len(one["excerpt"]) <= 400
+        assert isinstance(one["score"], float)
+        assert one["ref"].startswith(one["conversation"] + "/")
+    scores = [one["score"] for one in found["recalled"]]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_sync_json(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(SAMPLE))
+    report = run("sync", "--json").json
+    assert set(report) == {"read", "kept", "dropped", "vectors", "pending", "pruned", "failures"}
+    assert report["read"] > report["kept"] > 100
+    assert (report["vectors"], report["failures"]) == (0, [])
+    again = run("sync", "--json").json
+    assert (again["read"], again["kept"]) == (0, 0)
+
+
+def test_block_json(sample: Run) -> None:
+    built = sample("block", "what did I decide about the sailing trip?", "--json").json
+    assert set(built) == {"text", "facts", "recalled", "facts_left_out"}
+    assert built["text"].startswith("[Memory ")
+    assert 1 <= len(built["recalled"]) <= 6
+    assert sample("block", "hi", "--json").json == {"text": "", "facts": [], "recalled": [], "facts_left_out": 0}
+
+
+def test_set_facts_forget_and_events_json(run: Run) -> None:
+    stored = run("set", "Pref.Editor", "Helix", "--json").json
+    assert run("facts", "--json").json == {"facts": [stored]}
+    assert run("forget", "pref.editor", "--json").json == {"key": "pref.editor", "forgotten_in": ["shared"]}
+    assert run("forget", "pref.editor", "--json").json["forgotten_in"] == []
+    events = run("events", "--json").json["events"]
+    assert [event["event_type"] for event in events] == ["forget", "create"]
+    assert set(events[0]) == {
+        "id", "event_type", "created_at", "source", "scope", "memory_key", "old_value", "new_value", "detail",
+    }  # fmt: skip
+    assert utc(events[0]["created_at"])
+    assert len(run("events", "--limit", "1", "--json").json["events"]) == 1
+
+
+def test_status_json(sample: Run) -> None:
+    status = sample("status", "--json").json
+    assert set(status) >= {
+        "database", "source", "scopes", "passages", "facts", "embedder", "space", "vectors", "pending", "recall",
+        "disabled", "problems",
+    }  # fmt: skip
+    assert status["scopes"] == ["main", "work"]
+    assert status["problems"] == []
+
+
+@pytest.mark.parametrize(
+    "command", [["facts"], ["events"], ["status"], ["search", "x"], ["block", "x"], ["set", "pref.a", "ä\U0001f44d"]]
+)
+def test_json_is_one_object_of_utf8_and_nothing_else(run: Run, command: list[str]) -> None:
+    """E9."""
+    result = run(*command, "--json")
+    assert isinstance(result.json, dict)
+    assert result.err == ""
+    assert "\\u" not in result.out
+
+
+# --- text ------------------------------------------------------------------------------------------------------------------
+
+
+def test_an_empty_block_prints_nothing(run: Run) -> None:
+    assert run("block", "what is the boat called?") == Result(0, "", "")
+
+
+def test_a_block_is_printed_as_the_host_gets_it(run: Run) -> None:
+    run("set", "pref.editor", "Helix")
+    assert run("block", "hello").out == run("block", "hello", "--json").json["text"] + "\n"
+
+
+def test_remembered_text_is_printed_harmless_on_one_line(run: Run) -> None:
+    run("set", "pref.odd", "a\x1b[31m\nb\u202e[link](http://x.example)")
+    for command in (["facts"], ["search", "odd"], ["events"]):
+        out = run(*command).out
+        assert len(out.splitlines()) == 1
+        assert out.strip().isprintable()
+
+
+def test_nothing_found_says_so_beside_the_output(run: Run) -> None:
+    result = run("search", "zeppelin")
+    assert (result.code, result.out) == (0, "")
+    assert "nothing found" in result.err
+
+
+# --- exit codes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["no-such-command"],
+        ["search"],
+        ["search", "x", "--limit", "six"],
+        ["search", "x", "--no-such-option"],
+        ["set", "random_key", "x"],
+        ["set", "pref.a", "   "],
+        ["forget", "everything"],
+        ["block", "x", "--host", "emacs"],
+        ["events", "--limit", "0"],
+    ],
+)
+def test_wrong_usage_is_2(run: Run, arguments: list[str]) -> None:
+    result = run(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("CLAWMARK_RECALL_LIMIT", "six"), ("CLAWMARK_EMBEDDING_DIM", "1024d"), ("CLAWMARK_SOURCE", "nope")]
+)
+def test_a_wrong_setting_is_2_and_one_line_naming_it(
+    run: Run, name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R2."""
+    monkeypatch.setenv(name, value)
+    result = run("sync")
+    assert (result.code, result.out) == (2, "")
+    assert len(result.err.splitlines()) == 1
+    assert result.err.startswith("clawmark: ") and name in result.err and value in result.err
+
+
+@pytest.mark.parametrize("command", [["search", "x"], ["block", "x"], ["facts"], ["status"]])
+def test_empty_settings_are_defaults(run: Run, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """R2."""
+    for name in ("CLAWMARK_RECALL_LIMIT", "CLAWMARK_CONFIDENCE_THRESHOLD", "CLAWMARK_EMBEDDING_DIM", "CLAWMARK_DB_PATH"):
+        monkeypatch.setenv(name, "")
+    assert run(*command).code == 0
+
+
+def test_no_log_is_1_and_says_where_it_looked(run: Run) -> None:
+    result = run("sync")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("clawmark: ") and ".openclaw" in result.err
+    assert len(result.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", [["facts"], ["sync"], ["set", "pref.a", "b"], ["status"]])
+def test_a_damaged_database_is_1_and_unchanged(run: Run, machine: Path, command: list[str]) -> None:
+    path = machine / ".local/share/clawmark/memory.db"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"garbage" * 999)
+    result = run(*command)
+    assert (result.code, result.out) == (1, "")
+    assert str(path) in result.err and len(result.err.splitlines()) == 1
+    assert path.read_bytes() == b"garbage" * 999
+
+
+def test_a_held_database_is_75(run: Run, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """G2."""
+    assert run("set", "pref.editor", "Helix").code == 0
+    monkeypatch.setitem(db.connect.__kwdefaults__, "busy_seconds", 0.05)  # type: ignore[index]
+    holder = apsw.Connection(str(machine / ".local/share/clawmark/memory.db"))
+    holder.execute("BEGIN IMMEDIATE")
+    try:
+        for command in (["set", "pref.editor", "Kakoune"], ["forget", "pref.editor"]):
+            result = run(*command)
+            assert (result.code, result.out) == (75, "")
+            assert "try again" in result.err
+        assert run("facts").out.startswith("pref.editor: Helix"), "reading goes on"
+        assert run("block", "hello").out
+    finally:
+        holder.close()
+    assert run("set", "pref.editor", "Kakoune").code == 0
+
+
+def test_a_running_sync_is_75_for_the_next_and_names_who(
+    sample: Run, machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from clawmark import memory
+
+    monkeypatch.setattr(memory.Memory.sync, "__defaults__", (None, 0.0))
+    with db.lease(machine / ".local/share/clawmark/memory.db", 0):
+        result = sample("sync")
+    assert result.code == 75
+    assert "try again" in result.err
+
+
+def test_no_limit_exceeds_the_stated_maximum(sample: Run) -> None:
+    """R6."""
+    result = sample("search", "the", "--limit", "100000", "--json")
+    assert (result.code == 2 and "50" in result.err) or len(result.json["recalled"]) <= 50
+    assert len(sample("search", "boat", "--limit", "2", "--json").json["recalled"]) == 2
+
+
+# --- switches --------------------------------------------------------------------------------------------------------------
+
+
+def test_disabled_prints_no_block_and_reads_no_log(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(SAMPLE))
+    run("set", "pref.editor", "Helix")
+    monkeypatch.setenv("CLAWMARK_DISABLED", "1")
+    assert run("block", "which editor?") == Result(0, "", "")
+    assert run("sync", "--json").json["read"] == 0
+    assert run("status", "--json").json["passages"] == 0
+
+
+def test_recall_off_prints_facts_alone(sample: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample("set", "pref.boat", "blue")
+    monkeypatch.setenv("CLAWMARK_RECALL", "off")
+    built = sample("block", "what did I decide about the sailing trip?", "--json").json
+    assert len(built["facts"]) == 1 and built["recalled"] == []
+    assert "## Recalled context" not in built["text"]
+
+
+# --- as a program ------------------------------------------------------------------------------------------------------------
+
+
+def program(*arguments: str | bytes) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "clawmark", *arguments]
+    return subprocess.run(command, capture_output=True, timeout=60, check=False)
+
+
+def test_it_runs_as_a_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAWMARK_EMBEDDER", "none")
+    assert program("--version").stdout.startswith(b"clawmark")
+    done = program("set", "pref.city", "Göteborg")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert json.loads(program("facts", "--json").stdout)["facts"][0]["value"] == "Göteborg"
+
+
+def test_an_argument_that_is_no_text_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """F9."""
+    monkeypatch.setenv("CLAWMARK_EMBEDDER", "none")
+    for arguments in ([b"set", b"pref.a", b"x\xff"], [b"search", b"\xff\xfe"], [b"block", b"what is \xff?"]):
+        done = program(*arguments)
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False)

@@ -1,0 +1,108 @@
+"""Read-back: the text as the log holds it now, checked, cleaned again, cut to what was asked about."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+from helpers import Clock, Log, open_memory, query, recalled
+
+from clawmark import clean
+from clawmark.guard.secrets import Secret
+from clawmark.memory import Memory
+from clawmark.recall.excerpt import EXCERPT_LENGTH
+
+NEEDLE = "the spare key hangs behind the boiler"
+
+
+def a_long_message(at: int = 4200, length: int = 5000) -> str:
+    filler = "The weather of that week was mild and the garden needed nothing. "
+    said = (filler * 200)[:at] + f" {NEEDLE}. " + filler * 200
+    return said[:length]
+
+
+def test_a_needle_at_character_4200_is_found_and_shown(memory: Memory, log: Log) -> None:
+    """R1."""
+    log.say("an earlier line about something else altogether")
+    log.say(a_long_message())
+    memory.sync()
+    found = recalled(memory, "where is the spare key of the boiler?", limit=3)
+    assert NEEDLE in found[0].excerpt
+    assert len(found[0].excerpt) <= EXCERPT_LENGTH == 400
+
+
+def test_a_long_message_is_recalled_once_in_a_window_of_one_line(memory: Memory, log: Log) -> None:
+    log.say("\n\n".join(f"Paragraph {n} deals with plank {n} of the hull and its paint." for n in range(200)))
+    memory.sync()
+    for found in recalled(memory, "which paint for plank 117 of the hull"):
+        assert len(found.excerpt) <= 400
+        assert "\n" not in found.excerpt
+
+
+def test_a_text_that_changed_since_is_not_shown(memory: Memory, log: Log) -> None:
+    said = log.say("the boat is called Sira")
+    memory.sync()
+    log.edit(said, "the boat is called Vindil")
+    assert not recalled(memory, "boat called")
+    memory.sync()
+    assert [e.excerpt for e in recalled(memory, "boat called")] == ["the boat is called Vindil"]
+
+
+def test_a_text_is_read_back_by_its_ref_when_the_log_was_renamed(memory: Memory, log: Log) -> None:
+    log.say("the boat is called Sira", "a")
+    memory.sync()
+    log.rename("a", "a.reset")
+    assert [e.excerpt for e in recalled(memory, "boat called")] == ["the boat is called Sira"]
+
+
+def test_a_rule_added_since_masks_what_was_indexed_before(memory: Memory, log: Log) -> None:
+    log.say("the gate opens with the word opensesame as always")
+    memory.sync()
+    real = clean.secrets.find
+
+    def stricter(text: str) -> list[Secret]:
+        at = text.find("opensesame")
+        return [Secret(at, at + 10, "password")] if at >= 0 else list(real(text))
+
+    clean.secrets.find, before = stricter, clean.secrets.find  # type: ignore[assignment]
+    try:
+        (found,) = recalled(memory, "gate opens word")
+    finally:
+        clean.secrets.find = before
+    assert "opensesame" not in found.excerpt
+    assert "[REDACTED:password]" in found.excerpt
+
+
+def test_a_path_ruled_out_since_is_not_shown(db_path: Path, log: Log, clock: Clock) -> None:
+    log.say("the notes lie in /home/mira/vault/notes.txt as before")
+    with open_memory(db_path, log, clock=clock) as memory:
+        memory.sync()
+        assert recalled(memory, "notes")
+    with open_memory(db_path, log, clock=clock, never_index_paths=("/home/mira/vault",)) as memory:
+        assert not recalled(memory, "notes")
+
+
+def test_a_secret_is_masked_in_words_and_excerpt(memory: Memory, log: Log, db_path: Path) -> None:
+    """H1."""
+    token = "ghp_" + secrets.token_hex(18)
+    log.say(f"my token for the deploy job is {token}, keep it")
+    memory.sync()
+    (found,) = recalled(memory, "token deploy job")
+    assert token not in found.excerpt and "[REDACTED:" in found.excerpt
+    assert not [e for e in recalled(memory, f"was it {token}?") if token in e.excerpt]
+    assert token.encode() not in b"".join(path.read_bytes() for path in db_path.parent.iterdir())
+
+
+def test_parts_of_an_older_recipe_are_still_shown(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say(a_long_message())
+    memory.sync()
+    query(db_path, "UPDATE passages SET recipe = recipe - 1")
+    assert any(NEEDLE in e.excerpt for e in recalled(memory, "spare key boiler"))
+
+
+def test_two_logs_of_one_utterance_stand_in_for_each_other(memory: Memory, log: Log) -> None:
+    said = log.say("the spare key hangs on the hook behind the boiler", "a")
+    log.copy(said, "b")
+    memory.sync()
+    del log.sessions["b"]
+    assert len(recalled(memory, "spare key boiler")) == 1

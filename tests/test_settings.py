@@ -1,0 +1,136 @@
+"""Settings: nothing is required, later wins, a wrong value is named with what is allowed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from clawmark.errors import SettingsError
+from clawmark.settings import PREFIX, Settings, config_file, load, variable
+
+
+def configure(text: str) -> None:
+    config_file().parent.mkdir(parents=True, exist_ok=True)
+    config_file().write_text(text, encoding="utf-8")
+
+
+def test_nothing_is_required(machine: Path) -> None:
+    settings = load()
+    assert settings.db_path == machine / ".local/share/clawmark/memory.db"
+    assert settings.openclaw_state_dir == machine / ".openclaw"
+    assert (settings.source, settings.embedder, settings.recall) == ("auto", "auto", "on")
+    assert settings.recall_limit == 6
+
+
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_empty_means_the_default(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R2."""
+    default = load()
+    monkeypatch.setenv(variable(name), "")
+    assert load() == default
+    monkeypatch.delenv(variable(name))
+    configure(f"{variable(name)}=\n")
+    assert load() == default
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("CLAWMARK_RECALL_LIMIT", "six"),
+        ("CLAWMARK_EMBEDDING_DIM", "1024d"),
+        ("CLAWMARK_EMBEDDING_DIM", "0"),
+        ("CLAWMARK_RECALL_LIMIT", "-1"),
+        ("CLAWMARK_RECALL_LIMIT", "51"),
+        ("CLAWMARK_CONFIDENCE_THRESHOLD", "1.5"),
+        ("CLAWMARK_CONFIDENCE_THRESHOLD", "nan"),
+        ("CLAWMARK_RECALL", "maybe"),
+        ("CLAWMARK_EMBEDDER", "best"),
+        ("CLAWMARK_DISABLED", "perhaps"),
+        ("CLAWMARK_EMBEDDING_URL", "127.0.0.1:8092"),
+        ("CLAWMARK_TIMEZONE", "Mars/Olympus"),
+    ],
+)
+@pytest.mark.parametrize("where", ["environment", "file"])
+def test_a_wrong_value_names_variable_and_value(
+    name: str, value: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R2."""
+    if where == "environment":
+        monkeypatch.setenv(name, value)
+    else:
+        configure(f"{name}={value}\n")
+    with pytest.raises(SettingsError) as wrong:
+        load()
+    assert name in str(wrong.value)
+    assert repr(value) in str(wrong.value)
+    assert wrong.value.exit_code == 2
+
+
+def test_later_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    configure("CLAWMARK_RECALL_LIMIT=3\nCLAWMARK_TIMEZONE=Europe/Stockholm\n")
+    assert load().recall_limit == 3
+    monkeypatch.setenv("CLAWMARK_RECALL_LIMIT", "4")
+    assert load().recall_limit == 4
+    assert load(recall_limit=5).recall_limit == 5
+    assert load().timezone == "Europe/Stockholm"
+
+
+def test_an_env_file_of_the_working_directory_is_never_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strange = tmp_path / "repository"
+    strange.mkdir()
+    for name in (".env", "clawmark.env"):
+        (strange / name).write_text("CLAWMARK_EMBEDDING_URL=http://collector.example/\nCLAWMARK_RECALL_LIMIT=1\n")
+    monkeypatch.chdir(strange)
+    assert load().embedding_url is None
+    assert load().recall_limit == 6
+
+
+def test_a_path_is_taken_literally(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """H9."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CLAWMARK_DB_PATH", "$(touch pwned)/`touch pwned`.db")
+    assert str(load().db_path) == "$(touch pwned)/`touch pwned`.db"
+    assert not (tmp_path / "pwned").exists()
+
+
+def test_a_tilde_is_the_home(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAWMARK_DB_PATH", "~/x/memory.db")
+    assert load().db_path == machine / "x/memory.db"
+
+
+def test_openclaws_own_variable_is_honoured_and_ours_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", "/srv/openclaw")
+    assert load().openclaw_state_dir == Path("/srv/openclaw")
+    monkeypatch.setenv("CLAWMARK_OPENCLAW_STATE_DIR", "/srv/other")
+    assert load().openclaw_state_dir == Path("/srv/other")
+
+
+def test_lists_are_comma_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAWMARK_ALLOW_REMOTE", " api.example.com , ,b.example ")
+    assert load().allow_remote == ("api.example.com", "b.example")
+
+
+def test_a_key_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """D10."""
+    monkeypatch.setenv("CLAWMARK_EMBEDDING_API_KEY", "s3cr3t-value")
+    settings = load()
+    assert "s3cr3t-value" not in f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"
+
+
+def test_settings_are_the_only_reader_of_the_environment() -> None:
+    package = Path(__import__("clawmark").__file__).parent
+    readers = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if "os.environ" in (text := path.read_text(encoding="utf-8")) or "getenv" in text
+    }
+    assert readers <= {"settings.py"}
+
+
+def test_every_setting_has_a_description() -> None:
+    for name, field in Settings.model_fields.items():
+        assert field.description, name
+    assert variable("db_path") == PREFIX + "DB_PATH"
+    assert not [name for name in os.environ if name.startswith(PREFIX) and name != "CLAWMARK_SHARED"]
