@@ -18,6 +18,7 @@ from clawmark.errors import SourceBusy, SourceError
 from clawmark.memory import Memory
 from clawmark.model import Batch, Excerpt, Fact, Fault, Gone, Message, Origin, Stream, StreamKind, Wanted
 from clawmark.settings import Settings
+from clawmark.source import MessageSource
 from clawmark.testing import FakeEmbedder
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -202,11 +203,10 @@ def fake(model: str = "fake", dimension: int = 64) -> FakeEmbedder:
 
 
 def open_memory(
-    path: Path, log: Log | Sequence[Log], *, embedder: Any = None, clock: Clock | None = None, **changes: Any
+    path: Path, log: MessageSource, *, embedder: Any = None, clock: Clock | None = None, **changes: Any
 ) -> Memory:
     settings = Settings(db_path=path, embedder="none", **changes)
-    sources = [log] if isinstance(log, Log) else list(log)
-    return Memory.open(settings, sources=sources, embedder=embedder, clock=clock or Clock())
+    return Memory.open(settings, sources=[log], embedder=embedder, clock=clock or Clock())
 
 
 def query(path: Path, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:

@@ -80,7 +80,9 @@ def test_an_example_reads_as_documented() -> None:
 def test_same_facts_give_identical_bytes_whatever_is_reinforced_or_the_time() -> None:
     """E8."""
     facts = [fact(f"pref.k{n}", f"value {n}") for n in range(5)]
-    reinforced = [fact(f.key, f.value, reinforced_at=START + timedelta(days=n), updated_at=START) for n, f in enumerate(facts)]
+    reinforced = [
+        fact(f.key, f.value, reinforced_at=START + timedelta(days=n), updated_at=START) for n, f in enumerate(facts)
+    ]
     shown = [
         block.shown_facts(group, scope="main", threshold=0.8, now=START + timedelta(days=days))
         for group, days in ((facts, 0), (reinforced[::-1], 400))
@@ -102,7 +104,9 @@ def test_facts_never_take_the_room_of_what_is_recalled() -> None:
 
 def test_a_fact_that_is_also_recalled_appears_once_as_the_fact() -> None:
     """A9."""
-    built = build([fact("user.standup", "standups are at 09:30")], [excerpt("Standups  are at 09:30"), excerpt("other")])
+    built = build(
+        [fact("user.standup", "standups are at 09:30")], [excerpt("Standups  are at 09:30"), excerpt("other")]
+    )
     assert built.text.lower().count("standups") == 1
     assert [e.excerpt for e in built.recalled] == ["other"]
 
@@ -144,12 +148,16 @@ def test_a_participants_name_cannot_break_its_line(name: str) -> None:
     assert parsed(line) == "the ferry leaves at nine"
 
 
-@pytest.mark.parametrize("prompt", ["hi", "Hi!", "ok", "thanks", "👍", "...", "", "   ", "谢谢", "danke", "Good morning."])
+@pytest.mark.parametrize(
+    "prompt", ["hi", "Hi!", "ok", "thanks", "👍", "...", "", "   ", "谢谢", "danke", "Good morning."]
+)
 def test_trivial_prompts_ask_nothing(prompt: str) -> None:
     assert block.is_trivial(prompt)
 
 
-@pytest.mark.parametrize("prompt", ["ok but which port?", "hi, where is the key?", "谢谢，钥匙在哪里", "no sugar?", "key?"])
+@pytest.mark.parametrize(
+    "prompt", ["ok but which port?", "hi, where is the key?", "谢谢，钥匙在哪里", "no sugar?", "key?"]
+)
 def test_other_prompts_ask_something(prompt: str) -> None:
     assert not block.is_trivial(prompt)
 

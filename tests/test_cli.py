@@ -190,7 +190,8 @@ def test_wrong_usage_is_2(run: Run, arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("CLAWMARK_RECALL_LIMIT", "six"), ("CLAWMARK_EMBEDDING_DIM", "1024d"), ("CLAWMARK_SOURCE", "nope")]
+    ("name", "value"),
+    [("CLAWMARK_RECALL_LIMIT", "six"), ("CLAWMARK_EMBEDDING_DIM", "1024d"), ("CLAWMARK_SOURCE", "nope")],
 )
 def test_a_wrong_setting_is_2_and_one_line_naming_it(
     run: Run, name: str, value: str, monkeypatch: pytest.MonkeyPatch
@@ -206,7 +207,12 @@ def test_a_wrong_setting_is_2_and_one_line_naming_it(
 @pytest.mark.parametrize("command", [["search", "x"], ["block", "x"], ["facts"], ["status"]])
 def test_empty_settings_are_defaults(run: Run, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """R2."""
-    for name in ("CLAWMARK_RECALL_LIMIT", "CLAWMARK_CONFIDENCE_THRESHOLD", "CLAWMARK_EMBEDDING_DIM", "CLAWMARK_DB_PATH"):
+    for name in (
+        "CLAWMARK_RECALL_LIMIT",
+        "CLAWMARK_CONFIDENCE_THRESHOLD",
+        "CLAWMARK_EMBEDDING_DIM",
+        "CLAWMARK_DB_PATH",
+    ):
         monkeypatch.setenv(name, "")
     assert run(*command).code == 0
 

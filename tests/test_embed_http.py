@@ -56,7 +56,11 @@ def test_vectors_come_back_normalised_in_the_order_asked() -> None:
 
 
 def test_results_are_placed_by_index() -> None:
-    items = [{"index": 2, "embedding": [0, 0, 3]}, {"index": 0, "embedding": [1, 0, 0]}, {"index": 1, "embedding": [0, 2, 0]}]
+    items = [
+        {"index": 2, "embedding": [0, 0, 3]},
+        {"index": 0, "embedding": [1, 0, 0]},
+        {"index": 1, "embedding": [0, 2, 0]},
+    ]
     assert np.array_equal(np.stack(asked(answering(items), ["a", "b", "c"])), np.eye(3, dtype=np.float32))
 
 
@@ -97,7 +101,11 @@ def test_a_server_that_refuses_unknown_fields_is_asked_without_them_from_then_on
 )
 def test_one_bad_item_fails_alone(bad: Any, reason: str) -> None:
     """D4."""
-    items = [{"index": 0, "embedding": [3.0, 4.0]}, {"index": 1, "embedding": bad}, {"index": 2, "embedding": [0.0, 1.0]}]
+    items = [
+        {"index": 0, "embedding": [3.0, 4.0]},
+        {"index": 1, "embedding": bad},
+        {"index": 2, "embedding": [0.0, 1.0]},
+    ]
     first, second, third = asked(answering(items), ["a", "b", "c"])
     assert second == Failure(reason)
     assert np.allclose(first, [0.6, 0.8]) and np.allclose(third, [0, 1])

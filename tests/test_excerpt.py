@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 
+import pytest
 from helpers import Clock, Log, open_memory, query, recalled
 
 from clawmark import clean
@@ -37,6 +38,17 @@ def test_a_long_message_is_recalled_once_in_a_window_of_one_line(memory: Memory,
     for found in recalled(memory, "which paint for plank 117 of the hull"):
         assert len(found.excerpt) <= 400
         assert "\n" not in found.excerpt
+
+
+OVERLAP = pytest.mark.xfail(strict=True, reason="what two parts share is shown for both of them")
+
+
+@pytest.mark.parametrize("at", [900, 1000, *(pytest.param(at, marks=OVERLAP) for at in (1050, 1100, 1150)), 1200, 1250])
+def test_a_needle_is_shown_once_wherever_parts_meet(memory: Memory, log: Log, at: int) -> None:
+    said = " ".join(f"filler{n}" for n in range(500))
+    log.say(f"{said[:at]} {NEEDLE} {said[at:]}")
+    memory.sync()
+    assert len([e for e in recalled(memory, "spare key boiler", 6) if NEEDLE in e.excerpt]) == 1
 
 
 def test_a_text_that_changed_since_is_not_shown(memory: Memory, log: Log) -> None:

@@ -13,7 +13,8 @@ from clawmark.recall.fuse import Item
 
 SCORES = st.none() | st.floats(-50, 50)
 ITEMS = st.lists(
-    st.tuples(SCORES, SCORES, SCORES | st.floats(-1, 1), st.integers(0, 3), st.floats(0, 4000), st.booleans()), max_size=20
+    st.tuples(SCORES, SCORES, SCORES | st.floats(-1, 1), st.integers(0, 3), st.floats(0, 4000), st.booleans()),
+    max_size=20,
 ).map(
     lambda rows: [
         Item(i, conversation, i - 1 if i and linked else None, own, context, dense, age)

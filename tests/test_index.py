@@ -13,7 +13,7 @@ from clawmark.jobs import index as index_job
 from clawmark.memory import Memory
 from clawmark.model import Fault
 from clawmark.store import cursors
-from clawmark.testing import FakeEmbedder
+from clawmark.testing import FakeEmbedder, ListSource
 
 LONG = "the spare key hangs on the hook behind the boiler in the cellar"
 
@@ -71,6 +71,18 @@ def test_ok_said_again_after_an_hour_is_its_own_passage(memory: Memory, log: Log
     log.say("ok", "b", at=START + timedelta(seconds=3))
     memory.sync()
     assert passages(db_path) == 3
+
+
+@pytest.mark.xfail(
+    strict=True, reason="refs that end alike count as copies of one entry, also where a source only counts"
+)
+def test_ok_at_the_same_place_of_two_sessions_is_two_utterances(db_path: Path, clock: Clock) -> None:
+    log = ListSource()
+    for number, session in enumerate("ab"):
+        log.append(session, "user", "ok", START + timedelta(days=30 * number))
+    with open_memory(db_path, log, clock=clock) as memory:
+        memory.sync()
+    assert passages(db_path) == 2
 
 
 def test_a_long_sentence_within_ten_minutes_is_one_passage_with_two_refs(

@@ -71,7 +71,9 @@ def test_what_was_observed_earlier_never_replaces_what_was_observed_later() -> N
     assert ladder.decide(stand(said("Porto", day=150)), said("Ghent", day=0, confidence=1.0)) == "conflict_skip"
 
 
-@pytest.mark.xfail(strict=True, reason="a new value is compared with the first observation of the old one, not its latest")
+@pytest.mark.xfail(
+    strict=True, reason="a new value is compared with the first observation of the old one, not its latest"
+)
 @pytest.mark.parametrize("source", ["user", "extracted"])
 def test_what_was_said_in_between_never_replaces_what_was_said_again_later(source: str) -> None:
     """B5: in whatever order the three arrive."""

@@ -21,7 +21,9 @@ PIECES = st.sampled_from(
      "\u00ad", '"', "\\", "\U0001f468\u200d\U0001f469", "a", " ", "- ", "\ufe0f", "\u0301"]
 )  # fmt: skip
 HOSTILE = st.lists(PIECES, max_size=12).map("".join) | st.text(max_size=60)
-BENIGN = st.lists(st.sampled_from(["the ferry", "memory of Ghent", "(at nine)", "x = [1]", "#4", "größer", "東京"])).map(" ".join)
+BENIGN = st.lists(
+    st.sampled_from(["the ferry", "memory of Ghent", "(at nine)", "x = [1]", "#4", "größer", "東京"])
+).map(" ".join)
 
 NESTED = "one pass over nested look-alikes leaves the inner one"
 
@@ -127,7 +129,9 @@ def test_strip_leaves_a_text_without_a_block_as_it_is(said: str) -> None:
     assert markers.strip(said) == said
 
 
-@pytest.mark.parametrize("opened", ["[Memory 9f2c4a10: DATA recalled", "[Memory: DATA recalled", "[memory 9f2c: data recalled"])
+@pytest.mark.parametrize(
+    "opened", ["[Memory 9f2c4a10: DATA recalled", "[Memory: DATA recalled", "[memory 9f2c: data recalled"]
+)
 def test_a_quoted_block_contributes_nothing_and_the_rest_stays(opened: str) -> None:
     """A2."""
     said = (

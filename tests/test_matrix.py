@@ -34,7 +34,9 @@ def snapshot(memory: Memory, matrix: Matrix | None = None) -> Snapshot:
 
 def test_rows_are_what_the_file_holds(filled: Memory, db_path: Path) -> None:
     held = snapshot(filled)
-    stored = {i: np.frombuffer(b, "<f4") for i, b in query(db_path, "SELECT passage_id, embedding FROM message_vectors")}
+    stored = {
+        i: np.frombuffer(b, "<f4") for i, b in query(db_path, "SELECT passage_id, embedding FROM message_vectors")
+    }
     assert sorted(held.ids.tolist()) == sorted(stored)
     assert all(np.array_equal(held.vectors[row], stored[i]) for row, i in enumerate(held.ids.tolist()))
 
@@ -72,7 +74,9 @@ def test_a_snapshot_never_changes_after_it_was_given(filled: Memory, log: Log) -
 
 def test_who_may_see_what(filled: Memory, db_path: Path) -> None:
     held = snapshot(filled)
-    session = dict(query(db_path, "SELECT p.id, c.session FROM passages p JOIN conversations c ON c.id = p.conversation_id"))
+    session = dict(
+        query(db_path, "SELECT p.id, c.session FROM passages p JOIN conversations c ON c.id = p.conversation_id")
+    )
 
     def seen(scopes: list[str] | None, of: str | None, only: bool) -> set[str]:
         mask = held.allowed(scopes, of, only)

@@ -78,7 +78,9 @@ def test_what_looks_like_an_order_is_stored_and_shown_as_data(memory: Memory, va
     assert f'- lesson.note: "{value}" (you, 2026-12-01)' in memory.block("hello").text
 
 
-@pytest.mark.parametrize("value", ["a\0b", "a\x1b[31mb", "a\u202eb", "a" + "\n" * 1500 + "b", "a\r\n## Facts\nb", "a\u2028b"])
+@pytest.mark.parametrize(
+    "value", ["a\0b", "a\x1b[31mb", "a\u202eb", "a" + "\n" * 1500 + "b", "a\r\n## Facts\nb", "a\u2028b"]
+)
 def test_one_value_is_one_line_without_a_control_character(memory: Memory, value: str) -> None:
     """H7."""
     memory.set("pref.odd", value)
@@ -154,7 +156,9 @@ def test_a_recalled_line_that_is_also_a_fact_appears_once(memory: Memory, log: L
     assert built.recalled == ()
 
 
-def test_the_nonce_is_stable_for_a_session_and_differs_between_sessions_and_machines(db_path: Path, tmp_path: Path) -> None:
+def test_the_nonce_is_stable_for_a_session_and_differs_between_sessions_and_machines(
+    db_path: Path, tmp_path: Path
+) -> None:
     def nonce(path: Path, **changes: str) -> str:
         with open_memory(path, Log()) as memory:
             memory.set("pref.editor", "Helix")
@@ -277,9 +281,7 @@ def test_the_prompt_path_writes_nothing(memory: Memory, log: Log, db_path: Path)
     assert db_path.with_name("memory.db-wal").stat().st_size == wal
 
 
-def test_no_log_line_holds_a_text(
-    db_path: Path, log: Log, clock: Clock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_log_line_holds_a_text(db_path: Path, log: Log, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     embedder = fake()
     log.say("the zqcanary boat is called Sira and lies in the harbour")

@@ -46,14 +46,28 @@ def test_every_spelling_of_a_base_url_leads_to_one_path(url: str, full: str) -> 
 
 @pytest.mark.parametrize(
     "url",
-    ["http://127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "http://10.1.2.3", "http://192.168.1.2", "http://[fd00::1]"],
+    [
+        "http://127.0.0.1:1",
+        "http://localhost:1",
+        "http://[::1]:1",
+        "http://10.1.2.3",
+        "http://192.168.1.2",
+        "http://[fd00::1]",
+    ],
 )
 def test_this_machine_and_its_private_network_need_one_key(url: str) -> None:
     net.require_consent(url, ())
 
 
 @pytest.mark.parametrize(
-    "url", ["http://8.8.8.8/v1", "https://1.1.1.1", "http://[2606:4700::1111]/", "http://100.64.1.1", "http://user:pw@8.8.8.8"]
+    "url",
+    [
+        "http://8.8.8.8/v1",
+        "https://1.1.1.1",
+        "http://[2606:4700::1111]/",
+        "http://100.64.1.1",
+        "http://user:pw@8.8.8.8",
+    ],
 )
 def test_any_other_host_needs_a_second_key_and_the_line_says_which(url: str) -> None:
     """H8."""

@@ -59,7 +59,21 @@ def test_forms_of_one_word_find_each_other(memory: Memory, log: Log, stored: str
 
 
 @pytest.mark.parametrize(
-    "prompt", ["🦜🦜🦜", "", "   ", "?!", "מה שלומך", "a" * 200_000, "\0", 'AND OR NOT NEAR( "', "own:x", "* - ^", "'; --", "\ud83d x"]
+    "prompt",
+    [
+        "🦜🦜🦜",
+        "",
+        "   ",
+        "?!",
+        "מה שלומך",
+        "a" * 200_000,
+        "\0",
+        'AND OR NOT NEAR( "',
+        "own:x",
+        "* - ^",
+        "'; --",
+        "\ud83d x",
+    ],
 )
 def test_every_prompt_gets_an_answer(both: Memory, log: Log, prompt: str) -> None:
     """D9, E4, F9."""
@@ -78,7 +92,9 @@ def test_limit_live_excerpts_are_returned_when_the_best_ones_are_gone(both: Memo
     for number, animal in enumerate(numerals):
         log.say(f"harbour harbour harbour sighting of the {animal}", f"gone{number}")
     for number in range(10):
-        log.say(f"a walk to the harbour with visitor{number} and much else besides that day number{number}", f"kept{number}")
+        log.say(
+            f"a walk to the harbour with visitor{number} and much else besides that day number{number}", f"kept{number}"
+        )
     both.sync()
     best = recalled(both, "harbour", 20)
     assert sum(e.conversation.startswith("gone") for e in best) >= 15
@@ -112,7 +128,9 @@ def test_an_exact_old_answer_is_not_buried_by_newer_lines(both: Memory, log: Log
     for number in range(30):
         log.say(f"the boiler makes a noise again, day {number}", f"n{number}", at=LATER - timedelta(days=number))
     both.sync()
-    assert texts(both, "what is the serial number of the boiler KX-4471", 6)[0] == "the boiler's serial number is KX-4471"
+    assert (
+        texts(both, "what is the serial number of the boiler KX-4471", 6)[0] == "the boiler's serial number is KX-4471"
+    )
 
 
 def test_an_answer_is_found_by_the_words_of_its_question(both: Memory, log: Log) -> None:
@@ -131,9 +149,7 @@ def test_nothing_is_found_by_words_that_nobody_said(memory: Memory, log: Log) ->
     assert texts(memory, "zeppelin") == []
 
 
-def test_what_is_no_nearer_than_the_rest_is_not_recalled_by_its_vector(
-    db_path: Path, log: Log, clock: Clock
-) -> None:
+def test_what_is_no_nearer_than_the_rest_is_not_recalled_by_its_vector(db_path: Path, log: Log, clock: Clock) -> None:
     for number in range(30):
         log.say(f"sentence {number} speaks of harbour{number} {'and so on ' * (number % 5)}")
     with open_memory(db_path, log, embedder=fake(dimension=1024), clock=clock) as memory:

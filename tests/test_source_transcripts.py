@@ -577,6 +577,48 @@ def test_a_line_just_under_the_limit_is_read(files: FilesLog) -> None:
     assert source.get(wanted(read)) == read
 
 
+@pytest.mark.parametrize("chunk", [1, 7, 64, 300, 401])
+def test_lines_are_read_the_same_wherever_chunks_fall(
+    files: FilesLog, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(jsonl, "LINE_LIMIT", 400)
+    monkeypatch.setattr(jsonl, "CHUNK", chunk)
+    session = files.new_session("a")
+    for n in range(20):
+        files.write(session, user(str(n), "x" * (n * 13)), b"", b"y" * (n * 60), tool_result(f"r{n}", "z" * 30 * n))
+    source = files.source()
+    (stream,) = source.streams()
+    for limit in (1, 4, 99):
+        batches = drain(source, stream, limit=limit)
+        read = messages_of(batches)
+        assert [m.text for m in read] == ["x" * (n * 13) for n in range(1, 20) if n * 13 < 400 - 146]
+        assert skipped(batches)["blank"] == 21
+        lost = Counter(reasons(batches))
+        assert lost["invalid_json"] == 6
+        assert len(read) + lost.total() + skipped(batches).total() == 2 + 4 * 20
+        assert source.get(wanted(read, "")) == read
+
+
+def test_reading_many_files_lists_their_folder_once(files: FilesLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "abcdefgh":
+        files.append(files.new_session(name), "user", "hello", START)
+    for place in (files.root, files.folder):
+        source = TranscriptSource(Places(place, Path("nowhere")))
+        streams = list(source.streams())
+        listed = 0
+        scandir = os.scandir
+
+        def counting(path: Any) -> Any:
+            nonlocal listed
+            listed += 1
+            return scandir(path)  # noqa: B023
+
+        monkeypatch.setattr(jsonl.os, "scandir", counting)
+        assert [len(messages_of(drain(source, stream))) for stream in streams] == [1] * 8
+        monkeypatch.undo()
+        assert listed == 0
+
+
 def test_each_batch_reads_only_what_it_gives(files: FilesLog, monkeypatch: pytest.MonkeyPatch) -> None:
     session = files.new_session("a")
     for n in range(300):
@@ -1231,6 +1273,26 @@ def test_a_writer_does_not_hold_up_the_reader(rows: SqliteLog) -> None:
     rows.append(session, "user", "not yet committed", START)
     assert [m.text for m in everything(rows.source())] == ["hello"]
     rows.db.execute("COMMIT")
+
+
+def test_a_database_that_is_opened_while_it_is_read_is_read_again(
+    rows: SqliteLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from clawmark_sources.openclaw import sqlite
+
+    rows.append(rows.new_session("a"), "user", "hello", START)
+    rows.db.close()
+    forgotten = sqlite._Open.forgotten
+
+    def opened_meanwhile(self: Any) -> frozenset[str]:
+        Path(f"{rows.path}-wal").touch()
+        return forgotten(self)
+
+    monkeypatch.setattr(sqlite._Open, "forgotten", opened_meanwhile)
+    with pytest.raises(SourceBusy, match="just now"):
+        list(rows.source().streams())
+    monkeypatch.undo()
+    assert [m.text for m in everything(rows.source())] == ["hello"]
 
 
 def test_a_database_at_rest_gets_no_file_beside_it(rows: SqliteLog) -> None:

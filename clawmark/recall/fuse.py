@@ -21,29 +21,39 @@ RECENCY, RECENCY_DAYS = 0.03, 120.0
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A candidate: raw scores (None = not in that list), its place in the conversation, its age in days."""
+    """A candidate: what the lists say of it together (`Lists.score`), its place in the conversation, its age in days."""
 
     id: int
     conversation: int
     previous: int | None
-    own: float | None
-    context: float | None
-    dense: float | None
+    score: float
     age_days: float = 0.0
 
 
-def fuse(items: Sequence[Item], *, dense_floor: float | None = None) -> dict[int, float]:
-    """Item id → score, higher is better. `dense_floor` is the cosine that counts as nothing at all."""
-    own = scaled({i.id: i.own for i in items})
-    context = scaled({i.id: i.context for i in items})
-    dense = scaled({i.id: i.dense for i in items}, floor=dense_floor)
-    with_vectors = any(i.dense is not None for i in items)
-    w_own, w_context, w_dense = (OWN, CONTEXT, DENSE) if with_vectors else (0.5, 0.5, 0.0)
-    base = {
-        i.id: w_own * own.get(i.id, 0.0) + w_context * context.get(i.id, 0.0) + w_dense * dense.get(i.id, 0.0)
-        for i in items
-    }
-    smooth = smoothed(items, base)
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The lists of one query, each scaled to 0…1: BM25 on own words, on own and previous words, and cosines if any.
+
+    What is missing from a list counts as 0 there. dense covers every candidate that has a vector.
+    """
+
+    own: Mapping[int, float]
+    context: Mapping[int, float]
+    dense: Mapping[int, float] | None
+
+    def score(self, passage: int) -> float:
+        if self.dense is None:
+            return 0.5 * self.own.get(passage, 0.0) + 0.5 * self.context.get(passage, 0.0)
+        return (
+            OWN * self.own.get(passage, 0.0)
+            + CONTEXT * self.context.get(passage, 0.0)
+            + DENSE * self.dense.get(passage, 0.0)
+        )
+
+
+def fuse(items: Sequence[Item]) -> dict[int, float]:
+    """Item id → final score, higher is better: the lists, the direct neighbours, the conversation, and a little recency."""
+    smooth = smoothed(items)
     prior = conversation_prior(items, smooth)
     return {
         i.id: smooth[i.id] + CONVERSATION * prior[i.conversation] + RECENCY * 2.0 ** (-i.age_days / RECENCY_DAYS)
@@ -51,27 +61,26 @@ def fuse(items: Sequence[Item], *, dense_floor: float | None = None) -> dict[int
     }
 
 
-def scaled(scores: Mapping[int, float | None], floor: float | None = None) -> dict[int, float]:
-    """Min-max to 0…1 over those that have a score; `floor` replaces the minimum."""
-    present = {i: s for i, s in scores.items() if s is not None}
-    if not present:
+def scaled(scores: Mapping[int, float], floor: float | None = None) -> dict[int, float]:
+    """Min-max to 0…1; `floor` takes the place of the minimum, and what lies below it is 0."""
+    if not scores:
         return {}
-    low = min(present.values()) if floor is None else floor
-    span = max(present.values()) - low
+    low = min(scores.values()) if floor is None else floor
+    span = max(scores.values()) - low
     if span <= 0:
-        return dict.fromkeys(present, 1.0 if floor is None else 0.0)
-    return {i: max(0.0, (s - low) / span) for i, s in present.items()}
+        return dict.fromkeys(scores, 1.0 if floor is None else 0.0)
+    return {i: max(0.0, (s - low) / span) for i, s in scores.items()}
 
 
-def smoothed(items: Sequence[Item], base: Mapping[int, float]) -> dict[int, float]:
+def smoothed(items: Sequence[Item]) -> dict[int, float]:
     """Each score plus a share of its direct neighbours' in the same conversation, from the values before smoothing."""
-    conversation = {i.id: i.conversation for i in items}
-    result = dict(base)
+    by_id = {i.id: i for i in items}
+    result = {i.id: i.score for i in items}
     for item in items:
-        previous = item.previous
-        if previous is not None and conversation.get(previous) == item.conversation:
-            result[item.id] += NEIGHBOUR * base[previous]
-            result[previous] += NEIGHBOUR * base[item.id]
+        before = by_id.get(item.previous) if item.previous is not None else None
+        if before is not None and before.conversation == item.conversation:
+            result[item.id] += NEIGHBOUR * before.score
+            result[before.id] += NEIGHBOUR * item.score
     return result
 
 

@@ -26,7 +26,7 @@ Floats: TypeAlias = NDArray[np.float32]
 class Snapshot:
     """Row i is passage ids[i]: unit vector vectors[i] (float32, dimension), its scope and session as codes.
 
-    private marks a participant's words, found only in their own session. order sorts ids.
+    private marks a participant's words, found only in their own session. order sorts ids into ordered.
     """
 
     space_id: int
@@ -39,6 +39,7 @@ class Snapshot:
     private: NDArray[np.bool_]
     vectors: Floats
     order: Ints
+    ordered: Ints
     scope_codes: dict[str, int]
     session_codes: dict[str, int]
 
@@ -66,9 +67,8 @@ class Snapshot:
         wanted = np.asarray(passage_ids, dtype=np.int64)
         if not len(self.ids):
             return np.full(len(wanted), -1, dtype=np.int64)
-        ordered = self.ids[self.order]
-        position = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-        return np.where(ordered[position] == wanted, self.order[position], -1)
+        position = np.minimum(np.searchsorted(self.ordered, wanted), len(self.ordered) - 1)
+        return np.where(self.ordered[position] == wanted, self.order[position], -1)
 
 
 class Matrix:
@@ -124,6 +124,7 @@ def _load(
         sessions[row] = session_codes.setdefault(session, len(session_codes))
         private[row] = origin == "participant"
         row += 1
+    order = np.argsort(ids[:row], kind="stable")
     new = Snapshot(
         space_id,
         space,
@@ -134,7 +135,8 @@ def _load(
         sessions[:row],
         private[:row],
         matrix[:row].astype(np.float32, copy=False),
-        np.argsort(ids[:row], kind="stable"),
+        order,
+        ids[:row][order],
         scope_codes,
         session_codes,
     )
@@ -143,6 +145,7 @@ def _load(
 
 def _joined(old: Snapshot, new: Snapshot) -> Snapshot:
     ids = np.concatenate((old.ids, new.ids))
+    order = np.argsort(ids, kind="stable")
     return replace(
         new,
         ids=ids,
@@ -150,5 +153,6 @@ def _joined(old: Snapshot, new: Snapshot) -> Snapshot:
         sessions=np.concatenate((old.sessions, new.sessions)),
         private=np.concatenate((old.private, new.private)),
         vectors=np.concatenate((old.vectors, new.vectors)),
-        order=np.argsort(ids, kind="stable"),
+        order=order,
+        ordered=ids[order],
     )

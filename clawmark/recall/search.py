@@ -6,7 +6,7 @@ read back until enough live excerpts stand.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -21,10 +21,12 @@ from clawmark.text import canonical, jaccard, query_words, words
 
 if TYPE_CHECKING:
     from clawmark.model import Vector
-    from clawmark.recall.matrix import Snapshot
+    from clawmark.recall.matrix import Floats, Ints, Snapshot
 
-LIST_LENGTH = 300
-"""How far each list is looked at before fusing."""
+LIST_LENGTH, CANDIDATES = 300, 100
+"""How far each list is looked at, and how many of all are weighed with their neighbours."""
+
+DAY_MS = 86_400_000
 
 MEANING_ALONE = 3.0
 """A passage that shares no word with the query must stand out of the log's own cosines by this many deviations. A fixed
@@ -111,42 +113,41 @@ def recall(
 def rank(connection: apsw.Connection, query: Query, vector: Vector | None, snapshot: Snapshot | None) -> list[Hit]:
     """Candidates in order, not yet read back."""
     terms = query_words(query.text)
-    bounds = {
-        "scopes": query.scopes,
-        "session": query.session,
-        "only_session": query.only_session,
-        "limit": LIST_LENGTH,
-    }
-    own = dict(lexicon.search(connection, terms, "own", **bounds))  # type: ignore[arg-type]
-    context = dict(lexicon.search(connection, terms, "own context", **bounds))  # type: ignore[arg-type]
+    bounds = lexicon.Bounds(query.scopes, query.session, query.only_session)
+    own = dict(lexicon.search(connection, terms, "own", bounds, LIST_LENGTH))
+    context = dict(lexicon.search(connection, terms, "own context", bounds, LIST_LENGTH))
     dense = _dense(query, vector, snapshot)
     ids = list(dict.fromkeys([*own, *context, *(dense.best if dense else ())]))
-    entries = passages.entries(connection, ids)
-    around = [e.previous_id for e in entries.values() if e.previous_id is not None and e.previous_id not in entries]
-    entries |= passages.entries(connection, list(dict.fromkeys([*around, *passages.next_of(connection, ids)])))
-    cosines = dense.of(list(entries)) if dense else {}
+    cosines = dense.of(ids) if dense else {}
+    lists = _lists(own, context, dense, cosines)
+    best = sorted(ids, key=lambda i: (-lists.score(i), i))[:CANDIDATES]
+    entries = passages.entries(connection, best)
+    around = [e.previous_id for e in entries.values() if e.previous_id is not None]
+    around = [i for i in dict.fromkeys([*around, *passages.next_of(connection, best)]) if i not in entries]
+    entries |= {i: e for i, e in passages.entries(connection, around).items() if _may_be_seen(e, query)}
+    if dense:
+        cosines |= dense.of(around)
+        lists = _lists(own, context, dense, cosines)
+    now = passages.to_ms(query.now)
     items = [
-        fuse.Item(
-            e.id,
-            e.conversation_id,
-            e.previous_id,
-            own.get(e.id),
-            context.get(e.id),
-            cosines.get(e.id),
-            max(0.0, (query.now - passages.from_ms(e.at)).total_seconds() / 86_400),
-        )
+        fuse.Item(e.id, e.conversation_id, e.previous_id, lists.score(e.id), max(0, now - e.at) / DAY_MS)
         for e in entries.values()
-        if _may_be_seen(e, query)
     ]
-    scores = fuse.fuse(items, dense_floor=dense.mean if dense else None)
-    floor = dense.floor if dense else float("inf")
+    scores = fuse.fuse(items)
     hits = [
-        Hit(i.id, scores[i.id], entries[i.id])
-        for i in items
-        if (i.own is not None or i.context is not None or (i.dense is not None and i.dense >= floor))
-        and (entries[i.id].session, entries[i.id].window) != query.visible
+        Hit(e.id, scores[e.id], e)
+        for e in entries.values()
+        if (e.id in own or e.id in context or (dense is not None and cosines.get(e.id, -1.0) >= dense.floor))
+        and (e.session, e.window) != query.visible
     ]
     return sorted(hits, key=lambda hit: (-hit.score, -hit.entry.at, hit.passage_id))
+
+
+def _lists(
+    own: Mapping[int, float], context: Mapping[int, float], dense: _Dense | None, cosines: Mapping[int, float]
+) -> fuse.Lists:
+    meaning = None if dense is None else fuse.scaled(cosines, floor=dense.mean)
+    return fuse.Lists(fuse.scaled(own), fuse.scaled(context), meaning)
 
 
 def _may_be_seen(entry: passages.Entry, query: Query) -> bool:
@@ -156,19 +157,27 @@ def _may_be_seen(entry: passages.Entry, query: Query) -> bool:
     return entry.session == query.session or not (query.only_session or entry.origin == "participant")
 
 
-@dataclass(frozen=True, slots=True)
 class _Dense:
-    """Cosines of one query: the best passages, and any passage's on request; mean and floor over what may be seen."""
+    """The cosines of one query: the best passages, and any passage's on request."""
 
-    best: Sequence[int]
-    mean: float
-    floor: float
-    scores: object
-    snapshot: Snapshot
+    def __init__(self, snapshot: Snapshot, scores: Floats, rows: Ints | None) -> None:
+        """scores: a cosine per row of the snapshot; rows: those that may be seen (None = all)."""
+        import numpy as np
+
+        seen = scores if rows is None else scores[rows]
+        k = min(LIST_LENGTH, len(seen))
+        top = np.argpartition(seen, len(seen) - k)[len(seen) - k :]
+        self._snapshot = snapshot
+        self._scores = scores
+        self.best: list[int] = snapshot.ids[top if rows is None else rows[top]].tolist()
+        self.mean = float(seen.mean())
+        self.floor = self.mean + MEANING_ALONE * float(seen.std())
 
     def of(self, ids: Sequence[int]) -> dict[int, float]:
-        rows = self.snapshot.rows_of(ids)
-        return {i: float(self.scores[r]) for i, r in zip(ids, rows, strict=True) if r >= 0}  # type: ignore[index]
+        """Passage id → cosine, for those that have a vector."""
+        rows = self._snapshot.rows_of(ids)
+        found = rows >= 0
+        return {i: s for i, s, f in zip(ids, self._scores[rows].tolist(), found.tolist(), strict=True) if f}
 
 
 def _dense(query: Query, vector: Vector | None, snapshot: Snapshot | None) -> _Dense | None:
@@ -176,13 +185,8 @@ def _dense(query: Query, vector: Vector | None, snapshot: Snapshot | None) -> _D
         return None
     import numpy as np
 
-    scores = snapshot.vectors @ vector
     mask = snapshot.allowed(query.scopes, query.session, query.only_session)
-    rows = np.arange(len(scores)) if mask is None else np.flatnonzero(mask)
-    if not len(rows):
+    rows = None if mask is None else np.flatnonzero(mask)
+    if rows is not None and not len(rows):
         return None
-    seen = scores if mask is None else scores[rows]
-    k = min(LIST_LENGTH, len(rows))
-    top = rows[np.argpartition(seen, len(seen) - k)[len(seen) - k :]]
-    mean, deviation = float(seen.mean()), float(seen.std())
-    return _Dense(snapshot.ids[top].tolist(), mean, mean + MEANING_ALONE * deviation, scores, snapshot)
+    return _Dense(snapshot, snapshot.vectors @ vector, rows)

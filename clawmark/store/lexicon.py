@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import apsw
@@ -42,28 +43,29 @@ def _term(term: str) -> str:
     return f"{safe} *" if len(term) == 1 and not term.isascii() else safe
 
 
-def search(
-    connection: apsw.Connection,
-    terms: Sequence[str],
-    column: Column,
-    *,
-    scopes: Sequence[str] | None,
-    session: str | None,
-    only_session: bool,
-    limit: int,
-) -> list[tuple[int, float]]:
-    """The best `limit` passages by BM25 with their scores (higher is better), within what may be seen.
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What may be seen: scopes (None = all), a participant's words only in `session`, nothing else with only_session."""
 
-    scopes=None means all. A participant's words are found only in their own session; only_session keeps to `session`.
-    The predicate stands inside the query: filtering after the limit would lose what lies behind others' hits.
+    scopes: Sequence[str] | None = None
+    session: str | None = None
+    only_session: bool = False
+
+
+def search(
+    connection: apsw.Connection, terms: Sequence[str], column: Column, bounds: Bounds, limit: int
+) -> list[tuple[int, float]]:
+    """The best `limit` passages by BM25 with their scores (higher is better).
+
+    The bounds stand inside the query: filtering after the limit would lose what lies behind others' hits.
     """
     expression = match_expression(terms, column)
     if not expression:
         return []
-    found = rows(
+    return rows(
         connection,
         "SELECT lexicon.rowid, -bm25(lexicon) AS score FROM lexicon"
-        " JOIN passages p ON p.id = lexicon.rowid JOIN conversations c ON c.id = p.conversation_id"
+        " CROSS JOIN passages p ON p.id = lexicon.rowid CROSS JOIN conversations c ON c.id = p.conversation_id"
         " WHERE lexicon MATCH :match"
         " AND (:scopes IS NULL OR p.scope IN (SELECT value FROM json_each(:scopes)))"
         " AND (p.origin <> 'participant' OR c.session = :session)"
@@ -71,10 +73,9 @@ def search(
         " ORDER BY score DESC, lexicon.rowid LIMIT :limit",
         {
             "match": expression,
-            "scopes": None if scopes is None else json.dumps(list(scopes)),
-            "session": session,
-            "only": only_session,
+            "scopes": None if bounds.scopes is None else json.dumps(list(bounds.scopes)),
+            "session": bounds.session,
+            "only": bounds.only_session,
             "limit": limit,
         },
     )
-    return found

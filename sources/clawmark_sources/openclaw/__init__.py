@@ -8,6 +8,7 @@ tombstone outweigh every copy.
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,8 @@ class TranscriptSource:
     def __init__(self, places: Places) -> None:
         self._root = places.transcripts or places.openclaw
         self._folders: dict[Path, SessionFolder] = {}
+        self._databases: dict[Path, AgentDatabase] = {}
+        self._known: dict[str, Agent] = {}
 
     @property
     def place(self) -> str:
@@ -93,7 +96,10 @@ class TranscriptSource:
             yield from agent.listing()
 
     def read(self, stream: Stream, cursor: str | None, limit: int) -> Batch:
-        agent = self._agent_of(stream.name)
+        name = _agent_name(stream.name)
+        if name not in self._known:
+            self._agents()
+        agent = self._known.get(name)
         if agent and agent.database and stream.name.startswith(sqlite.PREFIX):
             return agent.database.read(stream, cursor, limit)
         if agent and agent.folder and stream.name.startswith(jsonl.PREFIX):
@@ -101,49 +107,46 @@ class TranscriptSource:
         return Batch(messages=(), cursor=cursor or "")
 
     def get(self, wanted: Sequence[Wanted]) -> list[Message | Gone]:
+        self._agents()
         by_agent: dict[str, list[Wanted]] = {}
         for want in wanted:
             by_agent.setdefault(_agent_name(want.stream), []).append(want)
-        found: dict[str, dict[str, Message]] = {}
-        agents = {agent.name: agent for agent in self._agents()}
-        for name, wants in by_agent.items():
-            found[name] = agents[name].find(wants) if name in agents else {}
-        return [found[_agent_name(want.stream)].get(want.ref) or Gone(want.ref) for want in wanted]
+        found = {name: self._known[name].find(wants) for name, wants in by_agent.items() if name in self._known}
+        return [found.get(_agent_name(want.stream), {}).get(want.ref) or Gone(want.ref) for want in wanted]
 
     # --- where the logs are ------------------------------------------------------------------------------------------
-
-    def _agent_of(self, stream: str) -> Agent | None:
-        name = _agent_name(stream)
-        return next((agent for agent in self._agents() if agent.name == name), None)
 
     def _agents(self) -> list[Agent]:
         """The agents of a state directory, else the one whose own directory or `sessions` folder the root is."""
         root = self._root
-        if (root / "agents").is_dir():
+        if _is_folder(root / "agents"):
             made = [self._agent(home, home / "sessions", home.name) for home in _folders(root / "agents")]
-        elif (root / _DATABASE).is_file() or (root / "sessions").is_dir():
-            made = [self._agent(root, root / "sessions", jsonl.agent_of(root / "sessions") or root.name)]
-        elif (root.name == "sessions" and (root.parent / _DATABASE).is_file()) or jsonl.holds_transcripts(root):
+        elif _is_file(root / _DATABASE) or _is_folder(root / "sessions"):
+            made = [self._agent(root, root / "sessions", self._name_of(root / "sessions") or root.name)]
+        elif (root.name == "sessions" and _is_file(root.parent / _DATABASE)) or jsonl.holds_transcripts(root):
             # a setting from before the update still names the `sessions` folder, and the database stands next to it
-            made = [self._agent(root.parent, root, jsonl.agent_of(root) or "main")]
+            made = [self._agent(root.parent, root, self._name_of(root) or "main")]
         else:
             made = []
-        return [agent for agent in made if agent]
+        self._known = {agent.name: agent for agent in made if agent}
+        return list(self._known.values())
+
+    def _name_of(self, sessions: Path) -> str | None:
+        known = self._folders.get(sessions)
+        return known.agent if known else jsonl.agent_of(sessions)
 
     def _agent(self, home: Path, sessions: Path, name: str) -> Agent | None:
         database = home / _DATABASE
-        stored = AgentDatabase(database, name) if database.is_file() else None
-        files = self._folder(sessions, name) if sessions.is_dir() else None
+        stored, files = None, None
+        if _is_file(database):
+            stored = self._databases.setdefault(database, AgentDatabase(database, name))
+        if _is_folder(sessions):
+            files = self._folders.setdefault(sessions, SessionFolder(sessions, name))
         return Agent(name, stored, files) if stored or files else None
-
-    def _folder(self, path: Path, name: str) -> SessionFolder:
-        if path not in self._folders:
-            self._folders[path] = SessionFolder(path, name)
-        return self._folders[path]
 
     def _nothing_found(self) -> str:
         root = self._root
-        if not root.is_dir():
+        if not _is_folder(root):
             return f"no session was found: {root} is not a folder"
         return (
             f"no session was found in {root}: looked for "
@@ -157,9 +160,32 @@ def _agent_name(stream: str) -> str:
 
 def _folders(path: Path) -> list[Path]:
     try:
-        return sorted(Path(entry.path) for entry in os.scandir(path) if entry.is_dir())
+        with os.scandir(path) as entries:
+            return sorted(Path(entry.path) for entry in entries if entry.is_dir())
     except OSError as error:
-        raise SourceError(f"{path} cannot be listed ({error.strerror}); check that you may read it") from error
+        raise _unreadable(path, error) from error
+
+
+def _is_file(path: Path) -> bool:
+    return stat.S_ISREG(_mode(path))
+
+
+def _is_folder(path: Path) -> bool:
+    return stat.S_ISDIR(_mode(path))
+
+
+def _mode(path: Path) -> int:
+    """0 where nothing is. What only cannot be looked at raises: it must not count as deleted."""
+    try:
+        return os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> SourceError:
+    return SourceError(f"{path} cannot be read ({error.strerror}); check its permissions, then try again")
 
 
 def _short(path: Path) -> str:

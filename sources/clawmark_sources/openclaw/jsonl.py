@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,25 +93,25 @@ def _names(folder: Path) -> list[_Named]:
     Archives of a session that was deleted since are none: what the person deleted is not brought back by older copies.
     """
     transcripts, deleted = [], set()
+    for entry in _files(folder):
+        if gone := _DELETED.fullmatch(entry.name):
+            deleted.add(gone["stem"])
+        elif (named := _TRANSCRIPT.fullmatch(entry.name)) and _is_transcript(entry.name):
+            transcripts.append((named["archive"], _Named(entry.name, named["stem"], entry.inode())))
+    live = {file.stem for archive, file in transcripts if not archive}
+    removed = deleted - live
+    return sorted((file for _, file in transcripts if file.stem not in removed), key=attrgetter("name"))
+
+
+def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """The files of a folder that is there, in no order."""
     try:
         with os.scandir(folder) as entries:
-            for entry in entries:
-                if ".jsonl" not in entry.name or not entry.is_file():
-                    continue
-                if gone := _DELETED.fullmatch(entry.name):
-                    deleted.add(gone["stem"])
-                elif named := _TRANSCRIPT.fullmatch(entry.name):
-                    transcripts.append((named["archive"], _Named(entry.name, named["stem"], entry.inode())))
+            yield from (entry for entry in entries if ".jsonl" in entry.name and entry.is_file())
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        return
     except OSError as error:
         raise _unreadable(folder, error) from error
-    live = {file.stem for archive, file in transcripts if not archive}
-    gone_stems = deleted - live
-    return sorted(
-        (file for archive, file in transcripts if _is_transcript(file.name) and file.stem not in gone_stems),
-        key=lambda file: file.name,
-    )
 
 
 def _is_transcript(name: str) -> bool:
@@ -325,15 +326,18 @@ class SessionFolder:
         self._refresh()
         names = self._list()
         live = {file.stem for file in names if file.name == f"{file.stem}.jsonl"}
+        base = os.path.join(self.path, "")
         for file in names:
-            if {file.stem, file.session} & forgotten:
+            if file.stem in forgotten or file.session in forgotten:
                 continue
             if file.stem in deleted and file.stem not in live:
                 continue
             try:
-                stat = os.stat(self.path / file.name)
-            except OSError:  # gone, or a dangling link: not listed, like any other that is not there
+                stat = os.stat(base + file.name)
+            except FileNotFoundError:
                 continue
+            except OSError as error:  # not "gone": what is not listed is erased
+                raise _unreadable(self.path / file.name, error) from error
             yield Stream(
                 name=self._stream(file),
                 mark=f"{stat.st_size}:{stat.st_mtime_ns}:{stat.st_ino}",

@@ -10,9 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -390,13 +393,10 @@ def _unpack(frame: bytes) -> bytes:
     return data
 
 
+@cache
 def _zstd() -> Any:
     """The zstd module, loaded when the first compressed event is met."""
-    try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # Python 3.14 and later
-    except ImportError:
-        from backports import zstd
-    return zstd
+    return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
