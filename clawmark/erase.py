@@ -14,11 +14,14 @@ from pathlib import Path
 
 import apsw
 
-from clawmark.store import db, events, facts, lexicon, passages, vectors
+from clawmark.store import cursors, db, events, facts, lexicon, passages, vectors
 from clawmark.text import canonical, normal
 
+UNFINISHED = "erase:unfinished"
+"""The cursor that stands while erased words may still be in the lexicon's segments, free pages or the log."""
 
-def erase_passages(connection: apsw.Connection, ids: Sequence[int]) -> None:
+
+def erase_passages(connection: apsw.Connection, ids: Sequence[int], now: datetime) -> None:
     """Erase passages with everything derived from them. Belongs inside a transaction.
 
     A passage that follows an erased one holds its words as context: it is marked stale, and leaves the lexicon until the
@@ -31,6 +34,7 @@ def erase_passages(connection: apsw.Connection, ids: Sequence[int]) -> None:
     passages.mark_stale(connection, followers)
     passages.remove(connection, ids)
     vectors.bump_generation(connection)
+    cursors.put(connection, UNFINISHED, "passages", now)
 
 
 def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes, now: datetime) -> bool:
@@ -46,6 +50,7 @@ def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes,
     facts.remove(connection, key, scope)
     events.blank_values(connection, key, scope)
     events.add(connection, "forget", now, source="user", scope=scope, key=key)
+    cursors.put(connection, UNFINISHED, "fact", now)
     return True
 
 
@@ -59,11 +64,17 @@ def tombstones(secret: bytes, scope: str, key: str, value: str) -> list[tuple[st
 
 
 def finish(connection: apsw.Connection, path: Path) -> bool:
-    """Take what was erased out of the lexicon's segments, the free pages and the write-ahead log.
+    """Take what was erased, now or in a pass that was cut short, out of segments, free pages and write-ahead log.
 
-    False while another process's snapshot keeps the log back; the next call, or the next checkpoint, completes it.
+    False while another process's snapshot keeps the log back; the next call completes it.
     """
+    if cursors.get(connection, UNFINISHED) is None:
+        return True
     with db.transaction(connection, path):
         lexicon.purge(connection)
     with db.explained(path):
-        return db.checkpoint(connection)
+        if not db.checkpoint(connection):
+            return False
+    with db.transaction(connection, path):
+        cursors.drop(connection, UNFINISHED)
+    return True

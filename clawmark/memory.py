@@ -77,7 +77,7 @@ class Memory:
         self._rules = clean.Rules(settings.never_index_paths)
         self._given_sources = sources
         self._embedder = embedder
-        self._embedder_chosen = embedder is not None
+        self._given_embedder = self._embedder_chosen = embedder is not None
         self._clock = clock
         self._rng = rng or random.Random()
         self._lock = threading.RLock()
@@ -351,6 +351,13 @@ class Memory:
     def _embedder_name(self, problems: list[str]) -> str:
         embedder = self._chosen_embedder()
         if embedder is not None:
+            if self.settings.embedding_url and not self._given_embedder:
+                from clawmark.net import require_consent
+
+                try:
+                    require_consent(self.settings.embedding_url, self.settings.allow_remote)
+                except (EmbedderDown, EmbedderError) as refused:
+                    problems.append(f"embedder: {refused}")
             return embedder.name
         if self.settings.embedder == "auto":
             problems.append(

@@ -146,6 +146,8 @@ def split(text: str, length: int = PART_LENGTH, overlap: int = PART_OVERLAP) -> 
     start = 0
     while len(text) - start > length:
         end = _border(text, start + length // 2, start + length)
+        if end <= start:  # one visible character, longer than a part
+            end = start + length
         parts.append(text[start:end].strip())
         back = _border(text, max(start + 1, end - 2 * overlap), end - overlap)
         start = back if back > start else end

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -181,8 +182,13 @@ def test_a_server_in_trouble_is_down(status: int) -> None:
 
 @pytest.mark.parametrize(
     ("status", "variable"),
-    [(401, "CLAWMARK_EMBEDDING_API_KEY"), (403, "CLAWMARK_EMBEDDING_API_KEY"), (404, "CLAWMARK_EMBEDDING_URL"), (307, "CLAWMARK_EMBEDDING_URL")],
-)  # fmt: skip
+    [
+        (401, "CLAWMARK_EMBEDDING_API_KEY"),
+        (403, "CLAWMARK_EMBEDDING_API_KEY"),
+        (404, "CLAWMARK_EMBEDDING_URL"),
+        (307, "CLAWMARK_EMBEDDING_URL"),
+    ],
+)
 def test_a_wrong_setting_is_one_line_naming_it_and_no_key(status: int, variable: str) -> None:
     """D10."""
     with pytest.raises(EmbedderError, match=variable) as wrong:
@@ -239,20 +245,23 @@ def test_a_prompt_is_answered_by_words_when_the_endpoint_hangs(
 ) -> None:
     """D12."""
     filled(log, 5)
+    awake = threading.Event()
     hanging = False
 
     def answer(request: Request) -> Reply:
-        return Reply(200, chunks=lambda: iter(lambda: b"", None)) if hanging else good(request)
+        if hanging:
+            awake.wait(10)
+        return good(request)
 
     monkeypatch.setattr(endpoint, "QUERY_SECONDS", 0.1)
-    with serving(good) as server:
+    with serving(answer) as server:
         with open_memory(db_path, log, embedder=HttpEmbedder(server.url, "m"), clock=clock) as memory:
             memory.sync()
-        sleeping = HttpEmbedder(server.url, "m", dimension=4)
-        monkeypatch.setattr(net, "post_json", lambda *a, **k: (_ for _ in ()).throw(EmbedderDown("no answer in time")))
-        with open_memory(db_path, log, embedder=sleeping, clock=clock) as memory:
+            hanging = True
             assert recalled(memory, "topic3")[0].excerpt.startswith("sentence number 3 ")
             assert memory.block("what about topic3").text
+            assert not awake.is_set()
+        awake.set()
 
 
 @pytest.mark.xfail(strict=True, reason="a batch that fails as a whole is never halved")

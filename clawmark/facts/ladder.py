@@ -42,7 +42,7 @@ def decide(old: Fact | None, new: Statement) -> Outcome:
     mine, theirs = STRENGTH[new.source], STRENGTH[old.source]
     if mine != theirs:
         return "update" if mine > theirs else "conflict_skip"
-    if new.observed_at < old.observed_at:
+    if new.observed_at < old.reinforced_at:  # when the old value was said last
         return "conflict_skip"
     if new.source == "user" or abs(new.confidence - old.confidence) < TIE_BAND or new.confidence > old.confidence:
         return "update"

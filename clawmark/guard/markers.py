@@ -45,9 +45,11 @@ def strip(text: str) -> str:
     """`text` without guard blocks: whole ones, ones whose end is missing, and stray closing markers."""
     if not _HINT.search(text):
         return text
-    text = _BLOCK.sub("", text)
-    text = _TORN.sub("", text)
-    return _STRAY.sub("", text).strip()
+    before = None
+    while before != text:  # taking one away can put the halves of another together
+        before = text
+        text = _STRAY.sub("", _TORN.sub("", _BLOCK.sub("", text)))
+    return text.strip()
 
 
 def quote(text: str) -> str:
@@ -57,12 +59,15 @@ def quote(text: str) -> str:
 
 def defuse(text: str) -> str:
     """`text` on one line, without invisible characters, links as text, and marker look-alikes broken up."""
-    text = _BLANKS.sub(" ", _visible(text)).strip()
-    text = _IMAGE_OR_LINK.sub(r"\1 \2", text)
-    text = _HEADING.sub("", text)
-    if "memory" in unicodedata.normalize("NFKD", text).casefold():
-        text = _without_markers(text)
-    return text.strip()
+    text, before = _visible(text), None
+    while before != text:  # taking one look-alike apart can make another
+        before = text
+        text = _BLANKS.sub(" ", text).strip()
+        text = _IMAGE_OR_LINK.sub(r"\1 \2", text)
+        text = _HEADING.sub("", text)
+        if "memory" in unicodedata.normalize("NFKD", text).casefold():
+            text = _without_markers(text)
+    return text
 
 
 def _without_markers(text: str) -> str:

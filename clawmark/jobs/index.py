@@ -38,6 +38,9 @@ LONG_TEXT = 40
 """Two messages with the same text are one utterance within 2 s, or within 10 minutes when it has 40 characters: a
 repeated "ok" and a sentence said again months later stay their own."""
 
+ENTRY_ID_LENGTH = 8
+"""A shorter entry id may be a mere count; two of them being equal says nothing."""
+
 VECTOR_LETTERS = 20
 """Shorter passages are found by their words; a vector of "ok, thanks" is near everything."""
 
@@ -55,17 +58,15 @@ class Tally:
     read: int = 0
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
-    erased: int = 0
     failures: list[SourceError] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Written:
-    """What one batch did: messages that are new and known, passages erased because their text was changed."""
+    """What a group of batches did: messages that are new and known."""
 
     kept: int = 0
     known: int = 0
-    erased: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +189,7 @@ def _commit(
             if batch.messages and batch.before is None:
                 thread = Thread()  # the source began anew, or begins
             row_id = passages.stream_id(connection, source.name, source.place, stream)
-            thread = _write(connection, row_id, stream, read.prepared, thread, seen, total)
+            thread = _write(connection, row_id, stream, read.prepared, thread, seen, total, now)
             for fault in _fault_details(batch.faults):
                 events.add(connection, "skip_line", now, source=source.name, scope=stream.scope, detail=fault)
             new = _encode(batch.cursor, thread)
@@ -198,7 +199,6 @@ def _commit(
                 passages.set_mark(connection, row_id, stream.mark)
     tally.read += sum(len(read.batch.messages) for read in group)
     tally.kept += total.kept
-    tally.erased += total.erased
     for read in group:
         tally.dropped.update(read.dropped)
     tally.dropped.update({"known": total.known} if total.known else {})
@@ -308,11 +308,12 @@ def _write(
     thread: Thread,
     seen: Seen,
     written: Written,
+    now: datetime,
 ) -> Thread:
     """Write a batch, count it in `written`; returns where the stream now stands."""
     thread = _still_there(connection, thread)
     for item in prepared:
-        _drop_changed(connection, stream_row, item, seen, written)
+        _drop_changed(connection, stream_row, item, seen, now)
         ids = _known_passages(connection, item, seen)
         if ids:
             written.known += 1
@@ -341,14 +342,13 @@ def _still_there(connection: apsw.Connection, thread: Thread) -> Thread:
     return thread
 
 
-def _drop_changed(connection: apsw.Connection, stream_row: int, item: Prepared, seen: Seen, written: Written) -> None:
+def _drop_changed(connection: apsw.Connection, stream_row: int, item: Prepared, seen: Seen, now: datetime) -> None:
     """Erase what this stream held under this ref when the host has changed its text."""
     known = seen.refs.get(item.message.ref, [])
     if not any(ref.stream_id == stream_row and ref.text_hash != item.text_hash for ref in known):
         return
     orphans = passages.drop_ref(connection, item.message.ref, stream_row)
-    erase_passages(connection, orphans)
-    written.erased += len(orphans)
+    erase_passages(connection, orphans, now)
     gone = set(orphans)
     seen.refs[item.message.ref] = [ref for ref in known if ref.stream_id != stream_row]
     for key, places in seen.said.items():
@@ -363,8 +363,9 @@ def _known_passages(connection: apsw.Connection, item: Prepared, seen: Seen) -> 
         return same
     within = SAME_LONG_TEXT_MS if item.long else SAME_MOMENT_MS
     _, slash, entry = item.message.ref.rpartition("/")
+    named = bool(slash) and len(entry) >= ENTRY_ID_LENGTH
     for passage_id, at in sorted(seen.said.get(item.content_key, ()), key=lambda one: (abs(one[1] - item.at), one[0])):
-        if abs(at - item.at) <= within or (slash and passages.has_entry(connection, passage_id, slash + entry)):
+        if abs(at - item.at) <= within or (named and passages.has_entry(connection, passage_id, slash + entry)):
             return passages.parts_of(connection, item.content_key, at)
     return []
 

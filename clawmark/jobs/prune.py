@@ -36,7 +36,7 @@ def prune(
             continue
         with transaction(connection, path):
             orphans = passages.drop_stream(connection, stream.id)
-            erase_passages(connection, orphans)
+            erase_passages(connection, orphans, clock())
             cursors.drop(connection, cursor_name(source.name, name))
             if orphans:
                 events.add(connection, "prune", clock(), source=source.name, detail=f"passages: {len(orphans)}")

@@ -51,8 +51,7 @@ def run(
             if not tally.failures:
                 pruned += prune(connection, path, source, seen, clock=clock)
         refresh_stale(connection, path, reader)
-        if pruned or tally.erased:
-            finish(connection, path)
+        finish(connection, path)
         written = 0
         if embedder is not None:
             written = embed_pending(connection, path, embedder, reader, clock=clock, rng=rng, progress=progress)

@@ -15,6 +15,7 @@ import apsw
 
 from clawmark.embed import Embedder, Failure
 from clawmark.errors import EmbedderDown, EmbedderError
+from clawmark.model import Space
 from clawmark.recall.excerpt import Reader
 from clawmark.store import events, passages, vectors
 from clawmark.store.db import transaction
@@ -36,6 +37,7 @@ def embed_pending(
     """Embed what is due; returns how many vectors were written. What stays behind is in `pending_vectors`."""
     written = 0
     try:
+        _open_space(connection, path, embedder, clock)
         while ids := vectors.due(connection, passages.to_ms(clock()), BATCH):
             written += _batch(connection, path, embedder, reader, ids, clock, rng)
             progress("vectors", len(ids))
@@ -45,6 +47,28 @@ def embed_pending(
         if written:
             _note(connection, path, "embedder_available", clock(), embedder.name, None)
     return written
+
+
+PROBE = "The quick brown fox jumps over the lazy dog."
+
+
+def _open_space(connection: apsw.Connection, path: Path, embedder: Embedder, clock: Callable[[], datetime]) -> None:
+    """Notice a changed model: another space becomes the active one once its embedder has shown that it works."""
+    active = vectors.active_space(connection)
+    if active is None or _space(embedder) == active[1]:
+        return
+    embedder.embed([PROBE])
+    if embedder.space != active[1]:
+        with transaction(connection, path):
+            vectors.activate(connection, embedder.space, clock())
+
+
+def _space(embedder: Embedder) -> Space | None:
+    """The embedder's space; None while only an answer could tell."""
+    try:
+        return embedder.space
+    except EmbedderDown:
+        return None
 
 
 def _batch(

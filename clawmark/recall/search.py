@@ -17,7 +17,7 @@ from clawmark.model import Excerpt
 from clawmark.recall import fuse
 from clawmark.recall.excerpt import Reader, excerpt
 from clawmark.store import lexicon, passages
-from clawmark.text import canonical, jaccard, query_words, words
+from clawmark.text import boundary, canonical, cut, jaccard, query_words, words
 
 if TYPE_CHECKING:
     from clawmark.model import Vector
@@ -68,7 +68,7 @@ def shortened(text: str) -> str:
     """Head and tail of a long query: what is asked stands at one of its ends."""
     if len(text) <= QUERY_HEAD + QUERY_TAIL:
         return text
-    return f"{text[:QUERY_HEAD]}\n{text[-QUERY_TAIL:]}"
+    return f"{cut(text, QUERY_HEAD)}\n{text[boundary(text, len(text) - QUERY_TAIL) :]}"
 
 
 def recall(
@@ -81,6 +81,7 @@ def recall(
     terms = query_words(query.text)
     chosen: list[Excerpt] = []
     seen: list[set[str]] = []
+    said: set[tuple[str, str]] = set()  # parts of one message overlap: its best one speaks for it
     asked = canonical(query.asked or query.text)
     position = 0
     while len(chosen) < query.limit and position < len(hits):
@@ -91,15 +92,18 @@ def recall(
             found = live.get(hit.passage_id)
             if found is None or len(chosen) == query.limit or canonical(found.text) == asked:
                 continue
+            if (found.source, found.message.ref) in said:
+                continue
             vocabulary = set(words(found.text))
             if any(jaccard(vocabulary, other) > NEAR_DUPLICATE for other in seen):
                 continue
             seen.append(vocabulary)
+            said.add((found.source, found.message.ref))
             chosen.append(
                 Excerpt(
                     ref=found.message.ref,
                     source=found.source,
-                    conversation=hit.entry.session,
+                    conversation=found.message.session,
                     role="assistant" if hit.entry.origin == "assistant" else "user",
                     at=found.message.at,
                     excerpt=excerpt(found.text, terms),
@@ -137,9 +141,12 @@ def rank(connection: apsw.Connection, query: Query, vector: Vector | None, snaps
     hits = [
         Hit(e.id, scores[e.id], e)
         for e in entries.values()
-        if (e.id in own or e.id in context or (dense is not None and cosines.get(e.id, -1.0) >= dense.floor))
+        if (e.id in own or e.id in context or (dense is not None and cosines.get(e.id, -1.0) > dense.floor))
         and (e.session, e.window) != query.visible
     ]
+    if query.visible is not None:
+        copies = passages.copied_into(connection, query.visible[0], [hit.passage_id for hit in hits])
+        hits = [hit for hit in hits if hit.passage_id not in copies]
     return sorted(hits, key=lambda hit: (-hit.score, -hit.entry.at, hit.passage_id))
 
 

@@ -33,5 +33,14 @@ def advance(connection: apsw.Connection, name: str, old: str | None, new: str, n
         raise DatabaseBusy(f"another process moved the cursor {name}; try again.")
 
 
+def put(connection: apsw.Connection, name: str, value: str, now: datetime) -> None:
+    """Set a note that only holders of the lease read and write, whatever it was before."""
+    connection.execute(
+        "INSERT INTO cursors (name, value, updated_at) VALUES (?, ?, ?)"
+        " ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
+        (name, value, now.isoformat()),
+    )
+
+
 def drop(connection: apsw.Connection, name: str) -> None:
     connection.execute("DELETE FROM cursors WHERE name = ?", (name,))

@@ -296,6 +296,18 @@ def newest_window(connection: apsw.Connection, session: str) -> str | None:
     return found[0][0] if found else None
 
 
+def copied_into(connection: apsw.Connection, session: str, ids: Sequence[int]) -> set[int]:
+    """Those of `ids` that stand in `session` too, though their conversation is another session's: a fork's copies."""
+    found = rows(
+        connection,
+        "SELECT DISTINCT r.passage_id FROM json_each(?) j CROSS JOIN passage_refs r ON r.passage_id = j.value"
+        " JOIN streams s ON s.id = r.stream_id JOIN passages p ON p.id = r.passage_id"
+        " JOIN conversations c ON c.id = p.conversation_id WHERE s.session = ?2 AND c.session <> ?2",
+        (json.dumps(list(ids)), session),
+    )
+    return {row[0] for row in found}
+
+
 def scopes(connection: apsw.Connection) -> list[str]:
     return [row[0] for row in rows(connection, "SELECT DISTINCT scope FROM streams ORDER BY scope")]
 
