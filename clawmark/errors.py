@@ -6,6 +6,7 @@ ClawmarkError                 something failed; the message says what to do next
 │   └── Refused               a fact was not stored; `.code` says why
 ├── SourceError               a message log could not be read
 │   ├── SourceAbsent          it is not there; the next source may be
+│   │   └── SourceEmpty       its place is there and holds nothing yet
 │   ├── SourceDrift           it is there, in a form this version does not know
 │   ├── SourceCorrupt         it is damaged; never touched, never skipped over in silence
 │   └── SourceBusy            somebody holds it; try again (exit 75)
@@ -51,6 +52,10 @@ class SourceError(ClawmarkError):
 
 
 class SourceAbsent(SourceError):
+    pass
+
+
+class SourceEmpty(SourceAbsent):
     pass
 
 

@@ -30,6 +30,7 @@ from clawmark.errors import (
     EmbedderDown,
     EmbedderError,
     Refused,
+    SourceEmpty,
     SourceError,
     UsageError,
 )
@@ -114,18 +115,22 @@ class Memory:
     def sync(self, progress: Progress | None = None, wait_seconds: float = WAIT_SECONDS) -> SyncReport:
         """Run all jobs now and say what they did.
 
-        Raises SourceAbsent when no log was found, DatabaseBusy when another process kept the lease for `wait_seconds`.
+        A log that is there and empty is no error. Raises SourceAbsent when none was found, DatabaseBusy when another
+        process kept the lease for `wait_seconds`.
         """
         from clawmark.jobs import runner
 
         if self.settings.disabled:
             return SyncReport()
         with self._lock, db.explained(self.path):
-            source = first_present(self._all_sources())
+            try:
+                sources = [first_present(self._all_sources())]
+            except SourceEmpty:
+                sources = []  # `status` says so; a host that was just installed has nothing to read yet
             return runner.run(
                 self._writing(),
                 self.path,
-                [source],
+                sources,
                 self._chosen_embedder(),
                 self._text_reader(),
                 rules=self._rules,

@@ -12,7 +12,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from clawmark.errors import SourceAbsent, UsageError
+from clawmark.errors import SourceAbsent, SourceEmpty, UsageError
 from clawmark.model import Batch, Gone, Message, Stream, Wanted
 
 GROUP = "clawmark.sources"
@@ -102,13 +102,18 @@ AUTO = ("transcripts",)
 
 
 def first_present(sources: Iterable[MessageSource]) -> MessageSource:
-    """The first source whose log is there. Raises SourceAbsent naming all that were tried; other failures pass through."""
-    reasons: list[str] = []
+    """The first source whose log is there; other failures pass through.
+
+    Raises SourceAbsent naming all that were tried, SourceEmpty when the place of one of them was there.
+    """
+    absences: list[SourceAbsent] = []
     for source in sources:
         try:
             source.check()
         except SourceAbsent as absent:
-            reasons.append(str(absent))
+            absences.append(absent)
         else:
             return source
-    raise SourceAbsent("; ".join(reasons) or "no message source is installed")
+    reason = "; ".join(str(absent) for absent in absences) or "no message source is installed"
+    empty = any(isinstance(absent, SourceEmpty) for absent in absences)
+    raise SourceEmpty(reason) if empty else SourceAbsent(reason)

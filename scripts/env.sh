@@ -3,6 +3,10 @@
 
 find_python() {
     local name
+    if [ -n "${PYTHON:-}" ] && ! "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+        echo "PYTHON=$PYTHON is no Python 3.11 or later." >&2
+        return 1
+    fi
     for name in ${PYTHON:-} python3 python3.13 python3.12 python3.11 python3.14; do
         if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
             command -v "$name"

@@ -32,7 +32,9 @@ def dump(path: Path) -> Dump:
     lexicon: dict[Any, list[Any]] = {}
     for ref, part, *word in connection.execute(f"SELECT {REF.format('words.doc')}, term, col, offset FROM temp.words"):
         lexicon.setdefault((ref, part), []).append(tuple(word))
-    vectors = connection.execute(f"SELECT {REF.format('message_vectors.passage_id')}, embedding FROM message_vectors").fetchall()
+    vectors = connection.execute(
+        f"SELECT {REF.format('message_vectors.passage_id')}, embedding FROM message_vectors"
+    ).fetchall()
     result = {
         "passages": {row[:2] + row[3:4]: row for row in connection.execute(PASSAGES).fetchall()},
         "lexicon": {key: sorted(found) for key, found in lexicon.items()},

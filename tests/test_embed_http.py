@@ -282,7 +282,6 @@ def test_a_server_that_fails_on_one_text_costs_that_text_alone(db_path: Path, lo
         assert [reason for (reason,) in query(db_path, "SELECT reason FROM pending_vectors")] != ["new"]
 
 
-@pytest.mark.xfail(strict=True, reason="a batch that is too large is never halved")
 @pytest.mark.parametrize("status", [413, 422, 400])
 def test_a_batch_that_is_too_large_is_halved_until_it_passes(
     db_path: Path, log: Log, clock: Clock, status: int

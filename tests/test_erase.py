@@ -9,7 +9,7 @@ from types import ModuleType
 
 import apsw
 import pytest
-from helpers import START, Clock, Log, dump, fake, open_memory, query, recalled, residue, shared, words_of
+from helpers import LATER, START, Clock, Log, dump, fake, open_memory, query, recalled, residue, shared, words_of
 
 from clawmark import erase
 from clawmark.errors import UsageError
@@ -201,7 +201,7 @@ def test_erasing_nothing_moves_no_generation(memory: Memory, db_path: Path) -> N
     query(db_path, "INSERT INTO spaces (model, dimension, document_prefix, query_prefix, probe, created_at)"
                    " VALUES ('m', 1, '', '', '', '')")  # fmt: skip
     connection = memory._writing()
-    erase.erase_passages(connection, [])
+    erase.erase_passages(connection, [], LATER)
     assert query(db_path, "SELECT generation FROM spaces") == [(0,)]
 
 

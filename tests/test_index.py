@@ -73,9 +73,6 @@ def test_ok_said_again_after_an_hour_is_its_own_passage(memory: Memory, log: Log
     assert passages(db_path) == 3
 
 
-@pytest.mark.xfail(
-    strict=True, reason="refs that end alike count as copies of one entry, also where a source only counts"
-)
 def test_ok_at_the_same_place_of_two_sessions_is_two_utterances(db_path: Path, clock: Clock) -> None:
     log = ListSource()
     for number, session in enumerate("ab"):

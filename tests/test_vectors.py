@@ -220,7 +220,6 @@ def test_a_new_space_makes_everything_pending_and_fills_itself(db_path: Path, lo
         assert memory.status()["vectors"] == 41
 
 
-@pytest.mark.xfail(strict=True, reason="a new space opens only when something else waits for a vector")
 def test_a_changed_model_embeds_anew_without_a_new_message(db_path: Path, log: Log, clock: Clock) -> None:
     """D1."""
     fill(log)
@@ -254,8 +253,8 @@ def test_old_vectors_are_never_compared(db_path: Path, log: Log, clock: Clock, m
         ours = query(db_path, "SELECT passage_id FROM message_vectors v JOIN spaces s ON s.id = v.space_id"
                               " WHERE s.model = 'two' ORDER BY 1")  # fmt: skip
         assert sorted(snapshot.ids.tolist()) == [row[0] for row in ours]
-        assert len(snapshot.ids) == 9
-        assert query(db_path, "SELECT count(*) FROM pending_vectors") == [(26,)]
+        assert 0 < len(ours) < 35, "the change is under way"
+        assert query(db_path, "SELECT count(*) FROM pending_vectors") == [(35 - len(ours),)]
 
 
 def test_going_back_to_a_known_space_embeds_only_what_it_lacks(db_path: Path, log: Log, clock: Clock) -> None:

@@ -49,7 +49,11 @@ def sync(as_json: bool) -> None:
 
 @cli.command()
 @click.argument("query")
-@click.option("--limit", type=click.IntRange(0, 50), help="Most excerpts.  [default: CLAWMARK_RECALL_LIMIT]")
+@click.option(
+    "--limit",
+    type=click.IntRange(0, 50, clamp=True),
+    help="Most excerpts (at most 50).  [default: CLAWMARK_RECALL_LIMIT]",
+)
 @_SCOPE
 @_JSON
 def search(query: str, limit: int | None, scope: str | None, as_json: bool) -> None:

@@ -1,40 +1,50 @@
-"""Progress of a long pass: one moving line on a terminal, now and then a plain line elsewhere. On standard error."""
+"""Progress of a long pass: a bar on a terminal, now and then a plain line elsewhere. On standard error."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
 
 EVERY_TERMINAL, EVERY_LOG = 0.1, 5.0
+BAR = 30
 
 
 @contextmanager
-def shown(*, quiet: bool) -> Iterator[Callable[[str, int], None] | None]:
-    """A progress callback for `Memory.sync`; None when `quiet`. The moving line is wiped at the end."""
+def shown(*, quiet: bool) -> Iterator[Callable[[str, int, int | None], None] | None]:
+    """A progress callback for `Memory.sync`; None when `quiet`. The bar is wiped at the end."""
     if quiet:
         yield None
         return
     moving = sys.stderr.isatty()
     every = EVERY_TERMINAL if moving else EVERY_LOG
-    done: Counter[str] = Counter()
     last = time.monotonic()
+    drawn = False
 
-    def progress(what: str, count: int) -> None:
-        nonlocal last
-        done[what] += count
+    def progress(what: str, done: int, total: int | None) -> None:
+        nonlocal last, drawn
         if time.monotonic() - last < every:
             return
-        last = time.monotonic()
-        line = ", ".join(f"{name} {number:,}" for name, number in done.items())
-        click.echo(f"\r\x1b[K{line}" if moving else line, err=True, nl=not moving)
+        last, drawn = time.monotonic(), True
+        click.echo(f"\r\x1b[K{bar(what, done, total)}" if moving else line(what, done, total), err=True, nl=not moving)
 
     try:
         yield progress
     finally:
-        if moving and done:
+        if moving and drawn:
             click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def line(what: str, done: int, total: int | None) -> str:
+    return f"{what} {done:,}" if total is None else f"{what} {done:,} of {total:,}"
+
+
+def bar(what: str, done: int, total: int | None) -> str:
+    """One line for a terminal; without a total there is nothing to fill."""
+    if not total:
+        return line(what, done, total)
+    filled = min(BAR, BAR * done // total)
+    return f"{what} [{'#' * filled}{'-' * (BAR - filled)}] {done:,}/{total:,}"

@@ -106,7 +106,7 @@ def index(
     rules: clean.Rules,
     clock: Callable[[], datetime],
     tally: Tally,
-    progress: Callable[[str, int], None],
+    progress: Callable[[str, int, int | None], None],
 ) -> set[str]:
     """Read everything that is new; returns the names of all streams that exist now.
 
@@ -119,7 +119,7 @@ def index(
     def flush() -> None:
         if group:
             _commit(connection, path, source, group, clock, tally)
-            progress("messages", sum(len(read.batch.messages) for read in group))
+            progress("messages", tally.read, None)
             group.clear()
 
     for stream in source.streams():

@@ -21,11 +21,11 @@ from clawmark.source import MessageSource
 from clawmark.store import vectors
 from clawmark.store.db import checkpoint, explained, lease
 
-Progress = Callable[[str, int], None]
-"""Called with ("messages" | "vectors", how many were just done)."""
+Progress = Callable[[str, int, int | None], None]
+"""Called with ("messages" | "vectors", how many are done, how many there are to do or None while nobody knows)."""
 
 
-def no_progress(what: str, count: int) -> None:
+def no_progress(what: str, done: int, total: int | None) -> None:
     pass
 
 

@@ -32,15 +32,17 @@ def embed_pending(
     *,
     clock: Callable[[], datetime],
     rng: random.Random,
-    progress: Callable[[str, int], None],
+    progress: Callable[[str, int, int | None], None],
 ) -> int:
     """Embed what is due; returns how many vectors were written. What stays behind is in `pending_vectors`."""
-    written = 0
+    written = done = 0
     try:
         _open_space(connection, path, embedder, clock)
+        total = vectors.count_due(connection, passages.to_ms(clock()))
         while ids := vectors.due(connection, passages.to_ms(clock()), BATCH):
             written += _batch(connection, path, embedder, reader, ids, clock, rng)
-            progress("vectors", len(ids))
+            done += len(ids)
+            progress("vectors", done, total)
     except (EmbedderDown, EmbedderError) as down:
         _note(connection, path, "embedder_unavailable", clock(), embedder.name, str(down))
     else:

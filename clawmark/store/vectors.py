@@ -69,6 +69,10 @@ def due(connection: apsw.Connection, now_ms: int, limit: int) -> list[int]:
     return [row[0] for row in found]
 
 
+def count_due(connection: apsw.Connection, now_ms: int) -> int:
+    return int(rows(connection, "SELECT count(*) FROM pending_vectors WHERE next_try <= ?", (now_ms,))[0][0])
+
+
 def add(connection: apsw.Connection, space_id: int, vectors: Iterable[tuple[int, Vector]], now: datetime) -> None:
     """Store vectors and take their passages off the pending list. A passage erased meanwhile is passed over."""
     for passage_id, vector in vectors:

@@ -15,14 +15,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from common import distractors, shared
 
 from clawmark import Memory, Settings
 
 
-def opened(root: Path, sessions: Path, embedder: str) -> Memory:
+def opened(root: Path, sessions: Path, embedder: Literal["none", "auto"]) -> Memory:
     settings = Settings(db_path=root / "memory.db", transcripts_dir=sessions, embedder=embedder)
     return Memory.open(settings)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from clawmark.errors import SourceAbsent, SourceError
+from clawmark.errors import SourceAbsent, SourceEmpty, SourceError
 from clawmark.model import Batch, Gone, Message, Stream, Wanted
 from clawmark.source import Places
 from clawmark_sources.openclaw import jsonl, sqlite
@@ -78,7 +78,7 @@ class TranscriptSource:
                 present = True
             present = present or (agent.folder is not None and jsonl.holds_transcripts(agent.folder.path))
         if not present:
-            raise SourceAbsent(self._nothing_found())
+            raise self._nothing_found()
 
     def describe(self) -> str:
         try:
@@ -144,11 +144,11 @@ class TranscriptSource:
             files = self._folders.setdefault(sessions, SessionFolder(sessions, name))
         return Agent(name, stored, files) if stored or files else None
 
-    def _nothing_found(self) -> str:
+    def _nothing_found(self) -> SourceAbsent:
         root = self._root
         if not _is_folder(root):
-            return f"no session was found: {root} is not a folder"
-        return (
+            return SourceAbsent(f"no session was found: {root} is not a folder")
+        return SourceEmpty(
             f"no session was found in {root}: looked for "
             "agents/*/agent/openclaw-agent.sqlite (OpenClaw from 2026.7.2) and agents/*/sessions/*.jsonl (before)"
         )
