@@ -183,8 +183,8 @@ class Memory:
         ]
         visible = None
         if turn.session is not None:
-            window = passages.newest_window(self._reading(), turn.session)
-            visible = None if window is None else (turn.session, window)
+            # A session made of copies alone has no window of its own, and all of it is visible.
+            visible = passages.newest_window(self._reading(), turn.session) or ""
         return self._recalled(
             Query(
                 shortened("\n".join(lines)),

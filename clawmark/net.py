@@ -97,11 +97,9 @@ async def _post(url: str, payload: Mapping[str, Any], key: str | None, seconds: 
 
 
 def _decoded(body: bytes) -> Any:
-    def refuse(constant: str) -> float:
-        raise ValueError(constant)
-
     try:
-        return json.loads(body, parse_constant=refuse)
+        # NaN and Infinity are no JSON; as null they spoil the one item that holds them.
+        return json.loads(body, parse_constant=lambda constant: None)
     except (ValueError, RecursionError):
         return None
 

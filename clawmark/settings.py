@@ -8,6 +8,7 @@ named together with what is allowed.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
@@ -147,7 +148,7 @@ def variable(field: str) -> str:
 def _named(error: Any) -> str:
     field = str(error["loc"][0]) if error["loc"] else "settings"
     name = field if field.startswith(PREFIX) or field == "OPENCLAW_STATE_DIR" else variable(field)
-    given = "" if "key" in field.lower() else f"={error['input']!r}"
+    given = "" if "key" in field.lower() else "=" + re.sub(r"//[^/@]*@", "//…@", repr(error["input"]))
     info = Settings.model_fields.get(field.removeprefix(PREFIX).lower())
     default = info.get_default(call_default_factory=True, validated_data={}) if info is not None else None
     wanted = str(error["msg"]).removeprefix("Value error, ")

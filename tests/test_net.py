@@ -171,12 +171,16 @@ def test_no_more_than_the_cap_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         post(server.url)
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"<html>busy</html>", b"[" * 100_000, b'{"a": NaN}', b"\xff\xfe", b"1" * 5000, b'{"a": Infinity}']
-)
+@pytest.mark.parametrize("body", [b"", b"<html>busy</html>", b"[" * 100_000, b"\xff\xfe", b"1" * 5000])
 def test_what_is_no_json_is_none(body: bytes) -> None:
     with serving(lambda request: Reply(200, body)) as server:
         assert post(server.url) == net.Answer(200, None)
+
+
+@pytest.mark.parametrize("constant", [b"NaN", b"Infinity", b"-Infinity"])
+def test_what_is_no_number_is_null(constant: bytes) -> None:
+    with serving(lambda request: Reply(200, b'{"a": %b}' % constant)) as server:
+        assert post(server.url) == net.Answer(200, {"a": None})
 
 
 def test_an_answer_cut_short_is_down() -> None:

@@ -250,7 +250,6 @@ def test_what_the_model_still_sees_is_left_out(both: Memory, log: Log) -> None:
     assert shown == {"the boat is called Sira", "the boat is for sale"}
 
 
-@pytest.mark.xfail(strict=True, reason="a passage keeps the conversation of its first copy")
 def test_a_copy_that_the_model_still_sees_is_left_out(both: Memory, log: Log) -> None:
     """A fork begins with the lines of another session."""
     said = log.say("the boat that we looked at in spring is called Sira", "first")

@@ -42,7 +42,6 @@ class HttpEmbedder:
         self._dimension = dimension
         self._prefixes = {"query": query_prefix, "document": document_prefix}
         self._allowed = allowed
-        self._consented = False
         self._send_type = True
         self.name = f"endpoint ({net.host_of(self._url)})"
 
@@ -54,13 +53,14 @@ class HttpEmbedder:
         return Space(self._model, self._dimension, self._prefixes["document"], self._prefixes["query"])
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> list[Vector | Failure]:
-        if not self._consented:
-            net.require_consent(self._base, self._allowed)
-            self._consented = True
-        return self._embedded([self._prefixes[kind] + text for text in texts], kind)
+        net.require_consent(self._base, self._allowed)  # each time: what a name resolves to can change
+        results = self._embedded([self._prefixes[kind] + text for text in texts], kind)
+        if len(results) > 1 and all(isinstance(result, Failure) and result.reason == "refused" for result in results):
+            raise EmbedderDown(f"{self.name} refused all it was sent; recall runs on words.")
+        return results
 
     def _embedded(self, texts: Sequence[str], kind: Kind) -> list[Vector | Failure]:
-        """A batch that is refused as too much is halved down to the one text that is."""
+        """A batch that is refused is halved down to the text, or the number of texts, that is to blame."""
         answer = self._ask(texts, kind)
         if answer is not None:
             return self._placed(answer, len(texts))
@@ -70,7 +70,7 @@ class HttpEmbedder:
         return [*self._embedded(texts[:middle], kind), *self._embedded(texts[middle:], kind)]
 
     def _ask(self, texts: Sequence[str], kind: Kind) -> Any:
-        """The decoded answer; None where the server refuses these texts (too many, or too long)."""
+        """The decoded answer; None where the server refuses these texts: too many, too long, or one that breaks it."""
         payload: dict[str, Any] = {"model": self._model, "input": list(texts)}
         if self._send_type:
             # Servers that choose the prefix themselves need it; those that refuse unknown fields are asked without it.
@@ -80,7 +80,7 @@ class HttpEmbedder:
         if answer.status in (400, 422) and self._send_type:
             self._send_type = False
             return self._ask(texts, kind)
-        if answer.status in (400, 413, 422):
+        if answer.status in (400, 413, 422, 500):
             return None
         if answer.status in (401, 403, 404) or 300 <= answer.status < 400:
             variable = "CLAWMARK_EMBEDDING_API_KEY" if answer.status in (401, 403) else "CLAWMARK_EMBEDDING_URL"
@@ -115,5 +115,8 @@ class HttpEmbedder:
             )
         import numpy as np
 
-        with np.errstate(over="ignore"):
-            return checked(np.array(raw, dtype=np.float64).astype(np.float32), self._dimension)
+        try:
+            with np.errstate(over="ignore"):
+                return checked(np.array(raw, dtype=np.float64).astype(np.float32), self._dimension)
+        except OverflowError:  # an integer beyond all floats
+            return Failure("not_finite")

@@ -45,14 +45,19 @@ def prune(
 
 
 def refresh_stale(connection: apsw.Connection, path: Path, reader: Reader) -> int:
-    """Put stale passages into the lexicon again, without the words of a predecessor that was erased."""
-    refreshed = 0
-    while ids := passages.stale(connection, BATCH):
+    """Put stale passages into the lexicon again, without the words of a predecessor that was erased.
+
+    One whose text cannot be read back now stays stale until a later pass can.
+    """
+    refreshed = last = 0
+    while ids := passages.stale(connection, last, BATCH):
+        last = ids[-1]
         live = reader.read(connection, ids)
         with transaction(connection, path):
-            lexicon.remove(connection, ids)
+            found_ids = [found.passage_id for found in live]
+            lexicon.remove(connection, found_ids)
             for found in live:
                 lexicon.add(connection, found.passage_id, own_words(found.message, lexical(found.text)), "")
-            passages.clear_stale(connection, ids)
+            passages.clear_stale(connection, found_ids)
         refreshed += len(live)
     return refreshed

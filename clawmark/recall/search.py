@@ -43,7 +43,8 @@ class Query:
     scopes         whose memory; None = all
     session        the running one: a participant's words are found only there
     only_session   look nowhere else (a group that others read)
-    visible        (session, window) that the model still sees: left out
+    visible        the window of `session` that the model still sees, left out together with the session's copies of
+                   other sessions' messages; None = nothing is visible
     asked          the prompt itself, never recalled as an answer to itself; None = text
     """
 
@@ -53,7 +54,7 @@ class Query:
     scopes: Sequence[str] | None = None
     session: str | None = None
     only_session: bool = False
-    visible: tuple[str, str] | None = None
+    visible: str | None = None
     asked: str | None = None
 
 
@@ -142,10 +143,10 @@ def rank(connection: apsw.Connection, query: Query, vector: Vector | None, snaps
         Hit(e.id, scores[e.id], e)
         for e in entries.values()
         if (e.id in own or e.id in context or (dense is not None and cosines.get(e.id, -1.0) > dense.floor))
-        and (e.session, e.window) != query.visible
+        and not (query.visible is not None and (e.session, e.window) == (query.session, query.visible))
     ]
-    if query.visible is not None:
-        copies = passages.copied_into(connection, query.visible[0], [hit.passage_id for hit in hits])
+    if query.visible is not None and query.session is not None:
+        copies = passages.copied_into(connection, query.session, [hit.passage_id for hit in hits])
         hits = [hit for hit in hits if hit.passage_id not in copies]
     return sorted(hits, key=lambda hit: (-hit.score, -hit.entry.at, hit.passage_id))
 

@@ -328,8 +328,13 @@ def mark_stale(connection: apsw.Connection, ids: Sequence[int]) -> None:
     )
 
 
-def stale(connection: apsw.Connection, limit: int) -> list[int]:
-    found = rows(connection, "SELECT passage_id FROM stale_passages ORDER BY passage_id LIMIT ?", (limit,))
+def stale(connection: apsw.Connection, after: int, limit: int) -> list[int]:
+    """The next `limit` stale passages behind id `after`."""
+    found = rows(
+        connection,
+        "SELECT passage_id FROM stale_passages WHERE passage_id > ? ORDER BY passage_id LIMIT ?",
+        (after, limit),
+    )
     return [row[0] for row in found]
 
 
