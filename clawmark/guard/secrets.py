@@ -21,8 +21,9 @@ from __future__ import annotations
 
 import binascii
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import ne
 
 RULES_VERSION: int = 1
@@ -1025,20 +1026,67 @@ def _has_signs(text: str, data: bytes) -> bool:
     )
 
 
-def _index(rules: tuple[Rule, ...]) -> tuple[tuple[bool, int, int, bool, tuple[tuple[str, int], ...]], ...]:
-    """The table by gate: (plain, run, digits, all literals are ASCII, literals with the bits of their rules).
-
-    A rule without literals gets the empty one, which occurs in every text.
-    """
-    gates: dict[tuple[bool, int, int, bool], dict[str, int]] = {}
-    for i, rule in enumerate(rules):
-        for literal in rule.literals or ("",):
-            bits = gates.setdefault((rule.plain, rule.run, rule.digits, literal.isascii()), {})
-            bits[literal] = bits.get(literal, 0) | 1 << i
-    return tuple((*gate, tuple(bits.items())) for gate, bits in sorted(gates.items(), key=lambda g: g[0], reverse=True))
+def _bits(literals: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Literal → the bits of the rules that want it."""
+    found: dict[str, int] = {}
+    for literal, number in literals:
+        found[literal] = found.get(literal, 0) | 1 << number
+    return found
 
 
-_INDEX = _index(RULES)
+_WANTED = [(literal, number) for number, rule in enumerate(RULES) for literal in rule.literals or ("",)]
+_IN_WORDS = _bits((literal, number) for literal, number in _WANTED if not any(c.isspace() for c in literal))
+_ACROSS_WORDS = _bits((literal, number) for literal, number in _WANTED if any(c.isspace() for c in literal))
+_ALWAYS = _IN_WORDS.pop("", 0)
+_LONG = sum(1 << number for number, rule in enumerate(RULES) if rule.run)
+"""Rules that want a long run: their literals stand inside it or touch it, so in a long word."""
+
+_LONG_WORD, _CACHED_WORD = 16, 40
+
+
+def _due_in(word: str) -> int:
+    """Bits of the rules that have a literal in this lower-cased word."""
+    due = 0
+    for literal, bits in _IN_WORDS.items():
+        if literal in word:
+            due |= bits
+    return due if len(word) >= _LONG_WORD else due & ~_LONG
+
+
+_known_words: dict[str, int] = {}
+"""People use the same words again and again: word → _due_in(word). What is longer than _CACHED_WORD is not kept."""
+_MOST_WORDS = 1 << 16
+
+
+def _due(low: str) -> int:
+    """Bits of the rules of which a literal occurs in this lower-cased text."""
+    due = _ALWAYS
+    for literal, bits in _ACROSS_WORDS.items():
+        if literal in low:
+            due |= bits
+    for word in low.split():
+        bits = _known_words.get(word)
+        if bits is None:
+            bits = _due_in(word)
+            if len(word) <= _CACHED_WORD:
+                if len(_known_words) >= _MOST_WORDS:
+                    _known_words.clear()
+                _known_words[word] = bits
+        due |= bits
+    return due
+
+
+@lru_cache(maxsize=256)
+def _allowed(signs: bool, run: int, digits: int) -> int:
+    """Bits of the rules that a text with these traits can match at all; digits is capped by the caller."""
+    return sum(
+        1 << number
+        for number, rule in enumerate(RULES)
+        if (signs or rule.plain) and rule.run <= run and rule.digits <= digits
+    )
+
+
+_MOST_DIGITS = max(rule.digits for rule in RULES)
 _GROUPS_OF = tuple(tuple((g, name[0] == "b") for name, g in r.pattern.groupindex.items()) for r in RULES)
 
 
@@ -1057,18 +1105,7 @@ def _spans(text: str) -> list[tuple[int, int, int]]:
     run = 0
     if signs:
         run = 40 if _RUN_40 in data.translate(_WIDE) else 16 if _RUN_16 in data.translate(_NARROW) else 0
-    # Literals of rules that want a long run stand inside it or touch it.
-    long_words = " ".join([word for word in low.split() if len(word) >= 16]) if run else ""
-    is_ascii = text.isascii()
-    due = 0
-    for plain, least_run, least_digits, ascii_literals, literals in _INDEX:
-        if not signs and not plain:
-            break
-        if least_run <= run and least_digits <= digits and (ascii_literals or not is_ascii):
-            where = long_words if least_run else low
-            for literal, bits in literals:
-                if literal in where:
-                    due |= bits
+    due = _due(low) & _allowed(signs, run, min(digits, _MOST_DIGITS))
     found: list[tuple[int, int, int]] = []
     while due:
         i = (due & -due).bit_length() - 1

@@ -26,8 +26,11 @@ from clawmark.store import cursors, events, lexicon, passages, vectors
 from clawmark.store.db import transaction
 from clawmark.text import canonical, length_in_letters, lexical, split
 
-BATCH, GROUP = 500, 200
-"""Messages, and batches of different streams, that share a transaction."""
+BATCH = 500
+"""Messages asked of a source at once."""
+
+GROUP, GROUP_STREAMS = 2_000, 500
+"""Messages, and batches of different streams, that share a transaction and so one wait for the disk."""
 
 SILENCE_MS = 6 * 3_600_000
 """A longer silence ends a conversation."""
@@ -130,7 +133,7 @@ def index(
         try:
             for read in _reads(connection, source, stream, rules):
                 group.append(read)
-                if len(group) >= GROUP or sum(len(read.batch.messages) for read in group) >= BATCH:
+                if len(group) >= GROUP_STREAMS or sum(len(read.batch.messages) for read in group) >= GROUP:
                     flush()
         except SourceBusy:
             flush()

@@ -20,7 +20,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def to_ms(at: datetime) -> int:
-    return (at - EPOCH) // timedelta(milliseconds=1)
+    return round(at.timestamp() * 1000)
 
 
 def from_ms(ms: int) -> datetime:
@@ -99,11 +99,12 @@ def refs_known(connection: apsw.Connection, source: str, refs: Collection[str]) 
 def add_ref(
     connection: apsw.Connection, ref: str, stream: int, passage_ids: Iterable[int], location: str, text_hash: bytes
 ) -> None:
-    connection.executemany(
-        "INSERT INTO passage_refs (ref, stream_id, passage_id, location, text_hash) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET location = excluded.location, text_hash = excluded.text_hash",
-        [(ref, stream, passage_id, location, text_hash) for passage_id in passage_ids],
-    )
+    for passage_id in passage_ids:
+        connection.execute(
+            "INSERT INTO passage_refs (ref, stream_id, passage_id, location, text_hash) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET location = excluded.location, text_hash = excluded.text_hash",
+            (ref, stream, passage_id, location, text_hash),
+        )
 
 
 def drop_ref(connection: apsw.Connection, ref: str, stream: int) -> list[int]:

@@ -43,3 +43,23 @@ def distractors(sessions: Path, count: int, texts: list[str]) -> None:
             )
         body = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
         (sessions / f"{session}.jsonl").write_text(body, encoding="utf-8")
+
+
+def chat(count: int, length: int) -> list[str]:
+    """`count` different messages of people's talk, `length` characters on average."""
+    rng = random.Random(3)
+    said = [
+        turn["text"]
+        for path in sorted((shared() / "data" / "locomo").glob("*.json"))
+        for session in json.loads(path.read_text(encoding="utf-8")).values()
+        if isinstance(session, list)
+        for turn in session
+        if isinstance(turn, dict) and turn.get("text")
+    ]
+    texts: list[str] = []
+    while len(texts) < count:
+        text, wanted = rng.choice(said), rng.randint(length // 2, length + length // 2)
+        while len(text) < wanted:
+            text += " " + rng.choice(said)
+        texts.append(text[:wanted])
+    return texts

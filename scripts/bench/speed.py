@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from common import distractors, shared
+from common import chat, distractors, shared
 
 from clawmark import Memory, Settings
 from clawmark.model import Space
@@ -85,23 +85,33 @@ def scan(arguments: argparse.Namespace) -> None:
 
 
 def index(arguments: argparse.Namespace) -> None:
+    """On ordinary talk (245 characters a message), and on agent work, where tool results are most of the bytes."""
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "sessions"
-        generated(folder, arguments.mb)
-        read_bytes(folder)
-        settings = Settings(db_path=Path(scratch) / "memory.db", transcripts_dir=folder, embedder="none")
-        with Memory.open(settings) as memory:
-            start = time.perf_counter()
-            report = memory.sync()
-            seconds = time.perf_counter() - start
-            passages = memory.status()["passages"]
-            again = time.perf_counter()
-            memory.sync()
-            again = time.perf_counter() - again
-        size = (Path(scratch) / "memory.db").stat().st_size
-        print(f"read {report.read} messages in {seconds:.1f} s: {report.read / seconds:.0f} a second (goal 10000)")
-        print(f"{passages} passages, {passages / seconds:.0f} a second; {size / passages:.0f} bytes each")
-        print(f"peak memory {peak_mb():.0f} MB (goal 400); nothing new: {again * 1000:.0f} ms")
+        talk = Path(scratch) / "talk"
+        talk.mkdir()
+        distractors(talk, 40_000, chat(40_000, 245))
+        indexed("talk", talk, Path(scratch) / "talk.db")
+        work = Path(scratch) / "work"
+        generated(work, arguments.mb)
+        indexed(f"agent work, {arguments.mb} MB", work, Path(scratch) / "work.db")
+        print(f"peak memory {peak_mb():.0f} MB (goal 400)")
+
+
+def indexed(name: str, folder: Path, database: Path) -> None:
+    size = read_bytes(folder)
+    with Memory.open(Settings(db_path=database, transcripts_dir=folder, embedder="none")) as memory:
+        start = time.perf_counter()
+        report = memory.sync()
+        seconds = time.perf_counter() - start
+        passages = memory.status()["passages"]
+        again = time.perf_counter()
+        memory.sync()
+        again = time.perf_counter() - again
+    print(
+        f"{name}: {report.read} messages in {seconds:.1f} s, {report.read / seconds:.0f} a second (goal 10000), "
+        f"{size / 1e6 / seconds:.0f} MB/s; {passages} passages, {database.stat().st_size / passages:.0f} bytes each; "
+        f"nothing new: {again * 1000:.0f} ms"
+    )
 
 
 def line(arguments: argparse.Namespace) -> None:
