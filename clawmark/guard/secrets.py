@@ -1065,9 +1065,9 @@ def _due(low: str) -> int:
         if literal in low:
             due |= bits
     for word in low.split():
-        bits = _known_words.get(word)
-        if bits is None:
-            bits = _due_in(word)
+        known = _known_words.get(word)
+        bits = _due_in(word) if known is None else known
+        if known is None:
             if len(word) <= _CACHED_WORD:
                 if len(_known_words) >= _MOST_WORDS:
                     _known_words.clear()

@@ -50,7 +50,9 @@ def connect(path: Path, *, readonly: bool = False, busy_seconds: float = BUSY_SE
             _pragma(connection, "synchronous", "FULL", 2)
             _pragma(connection, "secure_delete", "ON", 1)
             rows(connection, "PRAGMA journal_size_limit = 16777216")
-            rows(connection, "PRAGMA wal_autocheckpoint = 4000")  # pages of 4 KiB: fewer waits for the disk in long passes
+            rows(
+                connection, "PRAGMA wal_autocheckpoint = 4000"
+            )  # pages of 4 KiB: fewer waits for the disk in long passes
             rows(connection, "PRAGMA cache_size = -32768")  # KiB
     except BaseException:
         connection.close()
