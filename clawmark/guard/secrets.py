@@ -1067,11 +1067,10 @@ def _due(low: str) -> int:
     for word in low.split():
         known = _known_words.get(word)
         bits = _due_in(word) if known is None else known
-        if known is None:
-            if len(word) <= _CACHED_WORD:
-                if len(_known_words) >= _MOST_WORDS:
-                    _known_words.clear()
-                _known_words[word] = bits
+        if known is None and len(word) <= _CACHED_WORD:
+            if len(_known_words) >= _MOST_WORDS:
+                _known_words.clear()
+            _known_words[word] = bits
         due |= bits
     return due
 
