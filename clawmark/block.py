@@ -17,6 +17,7 @@ from clawmark.guard import markers
 from clawmark.model import SHARED, Block, Excerpt, Fact
 from clawmark.text import canonical, cut, normal
 
+SPEAKER = 40
 FACT_LINE = 700
 """Longest value shown; the rest of it is one `clawmark_search` away."""
 
@@ -55,10 +56,10 @@ def shown_facts(facts: Sequence[Fact], *, scope: str, threshold: float, now: dat
     believed = [fact for fact in facts if effective_confidence(fact, now) >= threshold]
     own = {fact.key for fact in believed if fact.scope == scope}
     believed = [fact for fact in believed if fact.scope != SHARED or scope == SHARED or fact.key not in own]
-    return sorted(believed, key=_place)
+    return sorted(believed, key=_order)
 
 
-def _place(fact: Fact) -> tuple[int, int, str, int]:
+def _order(fact: Fact) -> tuple[int, int, str, int]:
     prefix = next((i for i, p in enumerate(PREFIXES) if fact.key.startswith(p)), len(PREFIXES))
     return -STRENGTH.get(fact.source, 0), prefix, fact.key, int(fact.scope == SHARED)
 
@@ -118,12 +119,15 @@ def _fact_line(fact: Fact, zone: tzinfo | None) -> str:
 def _excerpt_line(excerpt: Excerpt, zone: tzinfo | None) -> str:
     if excerpt.role == "assistant":
         speaker = "assistant"
+    elif excerpt.author:  # quoted like all that others wrote: a participant who is called "you" is not the owner
+        speaker = markers.quote(cut(excerpt.author, SPEAKER))
     else:
-        speaker = (
-            markers.defuse(excerpt.author)[:40].translate({ord(c): None for c in '()"'}) if excerpt.author else "you"
-        )
-    return f"- ({_date(excerpt.at, zone)}, {speaker or 'somebody'}) {markers.quote(excerpt.excerpt)}"
+        speaker = "you"
+    return f"- ({_date(excerpt.at, zone)}, {speaker}) {markers.quote(excerpt.excerpt)}"
 
 
 def _date(at: datetime, zone: tzinfo | None) -> str:
-    return at.astimezone(zone).date().isoformat()
+    try:
+        return at.astimezone(zone).date().isoformat()
+    except OverflowError:  # a logged time at the very end of what can be told
+        return at.date().isoformat()

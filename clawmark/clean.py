@@ -13,17 +13,20 @@ from dataclasses import dataclass
 
 from clawmark.guard import markers, secrets
 from clawmark.model import Message
-from clawmark.text import without_surrogates
+from clawmark.text import PARTS_VERSION, without_surrogates
 
 VERSION = 1
+
+RECIPE = VERSION * 10_000 + secrets.RULES_VERSION * 100 + PARTS_VERSION
+"""How a passage's text came about. Part numbers hold within one recipe: a new rule can move every border behind it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The text memory may use: stripped, masked, never blank. `masked` counts the secrets in it."""
+    """The text memory may use: stripped, masked, never blank; and the speaker's name, one masked line."""
 
     text: str
-    masked: int = 0
+    author: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +41,21 @@ class Rules:
     never_index_paths: Sequence[str] = ()
 
 
+AUTHOR_LENGTH = 80
 SKIP_MARKS = ("[clawmark:skip]", "[historian:skip]")
 
 _TIME_ENVELOPE = re.compile(r"\A\s*\[[A-Z][a-z]{2} \d{4}-\d{2}-\d{2} \d{2}:\d{2}(?::\d{2})?(?: [^\]\n]{1,40})?\][ \t]*")
 _SYSTEM_LINE = re.compile(r"^System: \[[^\]\n]{1,80}\][^\n]*(?:\n|\Z)", re.MULTILINE)
 _METADATA = re.compile(
-    r"^[A-Z][\w ,'()/-]{2,80} \(untrusted[^)\n]{0,60}\):[ \t]*\n```(?:json)?[ \t]*\n.*?\n```[ \t]*(?:\n+|\Z)",
+    r"^[A-Z][\w ,'()/-]{2,80} \(untrusted[^)\n]{0,60}\):[ \t]*\n```(?:json)?[ \t]*\n.{0,4000}?\n```[ \t]*(?:\n+|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 _INTERNAL = re.compile(r"<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>.*?(?:<<<END_OPENCLAW_INTERNAL_CONTEXT>>>|\Z)", re.DOTALL)
 _OTHER_MEMORIES = re.compile(
-    r"<(relevant-memories|hindsight_memories|active_memory_plugin|recalled-memories|memory-context)\b[^>]*>.*?(?:</\1>|\Z)",
+    r"<(relevant-memories|hindsight_memories|active_memory_plugin|recalled-memories|memory-context)\b[^>]{0,200}>.*?(?:</\1>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_PRIVATE = re.compile(r"<private>.*?(?:</private>|\Z)", re.DOTALL | re.IGNORECASE)
+_PRIVATE_TAG = re.compile(r"<(?P<close>/)?private>", re.IGNORECASE)
 _RUNTIME_LINE = re.compile(r"^Runtime: agent=[^\n]{1,400}\|[^\n]{0,400}(?:\n|\Z)", re.MULTILINE)
 
 
@@ -59,28 +63,48 @@ def clean(message: Message, rules: Rules = Rules()) -> Kept | Dropped:
     """What memory may keep of `message`, or the reason why it keeps nothing."""
     if message.origin == "host":
         return Dropped(message.note or "host")
-    text = without_envelopes(without_surrogates(message.text))
-    text = markers.strip(text)
+    result = _allowed(message.text, rules)
+    if isinstance(result, Dropped):
+        return result
+    author = secrets.mask(markers.defuse(message.author))[:AUTHOR_LENGTH].strip() if message.author else None
+    return Kept(result, author or None)
+
+
+def query(text: str, rules: Rules = Rules()) -> str:
+    """`text` of a prompt as it may be searched with and embedded; "" where a message like it would be left out."""
+    result = _allowed(text, rules)
+    return "" if isinstance(result, Dropped) else result
+
+
+def _allowed(text: str, rules: Rules) -> str | Dropped:
+    """What may be kept of a text, masked. Private regions go first: what is stripped after them could hold their tags."""
+    text = without_surrogates(text)
     lowered = text.lower()
     if any(mark in lowered for mark in SKIP_MARKS):
         return Dropped("skip_mark")
-    if "<private>" in lowered:
-        text = _PRIVATE.sub("", text)
-        if not text.strip():
-            return Dropped("private")
     if any(path in text for path in rules.never_index_paths):
         return Dropped("never_index_path")
-    text = text.strip()
-    if not text:
-        return Dropped("blank")
-    found = secrets.find(text)
-    return Kept(_masked(text, found), len(found))
+    if "<private>" in lowered:
+        text = _without_private(text)
+        if not text.strip():
+            return Dropped("private")
+    text = markers.strip(without_envelopes(text)).strip()
+    return secrets.mask(text) if text else Dropped("blank")
 
 
-def query(text: str) -> str:
-    """`text` of a prompt as it may be searched with and embedded: stripped like a message, secrets masked."""
-    text = markers.strip(without_envelopes(without_surrogates(text)))
-    return secrets.mask(_PRIVATE.sub("", text))
+def _without_private(text: str) -> str:
+    """`text` without `<private>` regions: nested ones count, one that is not closed reaches to the end."""
+    kept: list[str] = []
+    position = depth = 0
+    for tag in _PRIVATE_TAG.finditer(text):
+        if tag["close"]:
+            depth = max(0, depth - 1)
+            position = tag.end() if depth == 0 else position
+        else:
+            if depth == 0:
+                kept.append(text[position : tag.start()])
+            depth += 1
+    return "".join(kept) + (text[position:] if depth == 0 else "")
 
 
 def without_envelopes(text: str) -> str:
@@ -97,14 +121,3 @@ def without_envelopes(text: str) -> str:
     if "memor" in text and "<" in text:
         text = _OTHER_MEMORIES.sub("", text)
     return text
-
-
-def _masked(text: str, found: Sequence[secrets.Secret]) -> str:
-    if not found:
-        return text
-    pieces: list[str] = []
-    position = 0
-    for secret in found:
-        pieces += (text[position : secret.start], f"[REDACTED:{secret.kind}]")
-        position = secret.end
-    return "".join([*pieces, text[position:]])

@@ -34,7 +34,16 @@ def erase_passages(connection: apsw.Connection, ids: Sequence[int], now: datetim
     passages.mark_stale(connection, followers)
     passages.remove(connection, ids)
     vectors.bump_generation(connection)
-    cursors.put(connection, UNFINISHED, "passages", now)
+    _mark(connection, "passages", now)
+
+
+def _mark(connection: apsw.Connection, what: str, now: datetime) -> None:
+    """Each erasure changes the mark, so that one that is finished takes away no other's; words outweigh values."""
+    old = cursors.get(connection, UNFINISHED) or ""
+    kind = "passages" if old.startswith("passages") else what
+    counted = old.rpartition(" ")[2]
+    number = int(counted) + 1 if counted.isdigit() else 1
+    cursors.put(connection, UNFINISHED, f"{kind} {number}", now)
 
 
 def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes, now: datetime) -> bool:
@@ -42,7 +51,7 @@ def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes,
 
     False when there was no such fact.
     """
-    fact = facts.get(connection, key, scope)
+    fact = facts.get(connection, key, scope, deleted=True)
     if fact is None:
         return False
     for kind, hashed in tombstones(secret, scope, key, fact.value):
@@ -50,7 +59,7 @@ def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes,
     facts.remove(connection, key, scope)
     events.blank_values(connection, key, scope)
     events.add(connection, "forget", now, source="user", scope=scope, key=key)
-    cursors.put(connection, UNFINISHED, "fact", now)
+    _mark(connection, "fact", now)
     return True
 
 
@@ -68,13 +77,15 @@ def finish(connection: apsw.Connection, path: Path) -> bool:
 
     False while another process's snapshot keeps the log back; the next call completes it.
     """
-    if cursors.get(connection, UNFINISHED) is None:
+    what = cursors.get(connection, UNFINISHED)
+    if what is None:
         return True
-    with db.transaction(connection, path):
-        lexicon.purge(connection)
+    if what.startswith("passages"):  # facts have no words in the lexicon
+        with db.transaction(connection, path):
+            lexicon.purge(connection)
     with db.explained(path):
         if not db.checkpoint(connection):
             return False
     with db.transaction(connection, path):
-        cursors.drop(connection, UNFINISHED)
+        cursors.drop_if(connection, UNFINISHED, what)  # unless more was erased meanwhile
     return True

@@ -39,7 +39,7 @@ class SettingsError(UsageError):
 
 
 class Refused(UsageError):
-    """A fact that was not stored. `code` is one of KEY_FORMAT, VALUE_SIZE, CONFIDENCE, SECRET, CONFLICT_SKIP."""
+    """A fact that was not stored. `code` is one of KEY_FORMAT, VALUE_SIZE, SECRET."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(f"{code}: {reason}")

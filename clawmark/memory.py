@@ -1,7 +1,8 @@
 """Memory: what every host, tool and command calls.
 
 Opens store, source and embedder when they are first needed and closes them together. The prompt path (`search`, `block`)
-reads only: it writes nothing, waits for no job, and a log or an embedder that fails costs recall, never the answer.
+reads only: it writes nothing, waits for no job and no writer, and a log or an embedder that fails costs recall, never the
+answer. Jobs have a connection, a source and an embedder of their own.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ import hmac
 import logging
 import os
 import random
-import secrets as entropy
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -30,38 +31,43 @@ from clawmark.errors import (
     EmbedderDown,
     EmbedderError,
     Refused,
+    SourceAbsent,
     SourceEmpty,
     SourceError,
     UsageError,
 )
 from clawmark.facts import gate, ladder
-from clawmark.jobs.index import RECIPE
-from clawmark.model import SHARED, Block, Event, Excerpt, Fact, Found, SyncReport, Turn
+from clawmark.facts.search import about
+from clawmark.model import SHARED, Block, Event, Excerpt, Fact, Found, Progress, Space, SyncReport, Turn
 from clawmark.recall.excerpt import Reader
 from clawmark.recall.search import Query, recall, shortened
-from clawmark.settings import Settings, load
-from clawmark.source import MessageSource, Places, first_present, select
-from clawmark.store import db, events, facts, migrations, passages, vectors
-from clawmark.text import content_words, cut, words
+from clawmark.settings import Settings, load, unknown_variables
+from clawmark.source import Folders, MessageSource, first_present, select
+from clawmark.store import db, events, facts, keyfile, migrations, passages, vectors
+from clawmark.text import cut
 
 if TYPE_CHECKING:
     from clawmark.embed import Embedder
-    from clawmark.jobs.runner import Progress
     from clawmark.model import Vector
-    from clawmark.recall.matrix import Matrix
+    from clawmark.recall.matrix import Matrix, Snapshot
 
 DEFAULT_SCOPE = "main"
 MOST_EXCERPTS = 50
-MOST_FACTS_FOUND = 50
 QUERY_VECTORS = 512
 RECENT_LINES, RECENT_LENGTH = 3, 500
 WAIT_SECONDS = 30.0
+PROMPT_BUSY_SECONDS = 1.0
 
 log = logging.getLogger("clawmark")
 
 
+def _clock() -> datetime:
+    return datetime.now(UTC)
+
+
 class Memory:
-    """One person's memory. Use as a context manager; safe to share between threads, one call at a time."""
+    """One person's memory. Use as a context manager. Safe to share between threads: reads take turns, a pass of the jobs
+    runs beside them."""
 
     def __init__(
         self,
@@ -69,7 +75,7 @@ class Memory:
         *,
         sources: Sequence[MessageSource] | None = None,
         embedder: Embedder | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime] = _clock,
         rng: random.Random | None = None,
     ) -> None:
         """`open` is the usual way in. sources and embedder None = what the settings name."""
@@ -77,22 +83,32 @@ class Memory:
         self.path = settings.db_path
         self._rules = clean.Rules(settings.never_index_paths)
         self._given_sources = sources
-        self._embedder = embedder
-        self._given_embedder = self._embedder_chosen = embedder is not None
+        self._given_embedder = embedder
         self._clock = clock
         self._rng = rng or random.Random()
         self._lock = threading.RLock()
-        self._writer: apsw.Connection | None = None
-        self._reader: apsw.Connection | None = None
+        self._jobs = threading.Lock()
+        self._fallback_secret = os.urandom(32)
+        self._connection: apsw.Connection | None = None
+        self._file: tuple[int, int] | None = None
         self._matrix: Matrix | None = None
-        self._query_vectors: OrderedDict[str, Vector] = OrderedDict()
-        self._sources: list[MessageSource] | None = None
+        self._query_vectors: OrderedDict[tuple[Space, str], Vector] = OrderedDict()
+        self._made_sources: list[MessageSource] | None = None
+        self._made_embedder: Embedder | None = None
 
     @classmethod
-    def open(cls, settings: Settings | None = None, **parts: Any) -> Self:
+    def open(
+        cls,
+        settings: Settings | None = None,
+        *,
+        sources: Sequence[MessageSource] | None = None,
+        embedder: Embedder | None = None,
+        clock: Callable[[], datetime] = _clock,
+        rng: random.Random | None = None,
+    ) -> Self:
         """Open the memory that `settings` name (default: file and environment), making it when there is none."""
-        memory = cls(load() if settings is None else settings, **parts)
-        db.open_database(memory.path, migrations.migrate, migrations.LATEST)
+        memory = cls(load() if settings is None else settings, sources=sources, embedder=embedder, clock=clock, rng=rng)
+        db.open_database(memory.path, lambda connection: migrations.migrate(connection, clock()), migrations.LATEST)
         return memory
 
     def __enter__(self) -> Self:
@@ -104,55 +120,63 @@ class Memory:
         self.close()
 
     def close(self) -> None:
-        with self._lock:
-            for connection in (self._reader, self._writer):
-                if connection is not None:
-                    connection.close()
-            self._reader = self._writer = None
+        """Waits for a pass of the jobs that is running."""
+        with self._jobs, self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
 
     # Jobs
 
     def sync(self, progress: Progress | None = None, wait_seconds: float = WAIT_SECONDS) -> SyncReport:
         """Run all jobs now and say what they did.
 
-        A log that is there and empty is no error. Raises SourceAbsent when none was found, DatabaseBusy when another
-        process kept the lease for `wait_seconds`.
+        A log that is there and empty is no error. Raises SourceAbsent when no log was found,
+        DatabaseBusy when another pass kept its turn for `wait_seconds`.
         """
         from clawmark.jobs import runner
 
         if self.settings.disabled:
             return SyncReport()
-        with self._lock, db.explained(self.path):
+        absent: SourceAbsent | None = None
+        with self._jobs, self._writing() as connection:
+            sources = self._new_sources()
             try:
-                sources = [first_present(self._all_sources())]
-            except SourceEmpty:
-                sources = []  # `status` says so; a host that was just installed has nothing to read yet
-            return runner.run(
-                self._writing(),
+                present = [first_present(sources)]
+            except SourceEmpty as error:
+                present, absent = sources, error
+            except SourceAbsent as error:
+                present, absent = [], error
+            report = runner.run(
+                connection,
                 self.path,
-                sources,
-                self._chosen_embedder(),
-                self._text_reader(),
+                present,
+                self._new_embedder(background=True),
+                Reader({source.name: source for source in sources}, self._rules),
                 rules=self._rules,
                 clock=self._clock,
                 rng=self._rng,
                 wait_seconds=wait_seconds,
                 progress=progress or runner.no_progress,
             )
+        if absent is not None and not isinstance(absent, SourceEmpty):
+            raise absent
+        return report
 
     # Recall
 
     def search(self, query: str, limit: int | None = None, scope: str | None = None) -> Found:
         """Facts that share a word with `query`, and at most `limit` excerpts (default: the setting; at most 50).
 
-        scope None = everything the person has; a scope = its own and what is shared.
+        scope None = everything the person has; a scope = its own and facts that are shared.
         """
         limit = self.settings.recall_limit if limit is None else max(0, min(limit, MOST_EXCERPTS))
-        scopes = None if scope is None else [scope, SHARED]
-        with self._lock, db.explained(self.path):
-            found = _facts_about(query, facts.live(self._reading(), scopes))
-            recalled = self._recalled(Query(shortened(clean.query(query)), limit, self._clock(), scopes))
-        return Found(found, recalled)
+        with self._reading() as connection:
+            found = about(query, facts.live(connection, None if scope is None else [scope, SHARED]))
+            asked = Query(
+                shortened(clean.query(query, self._rules)), limit, self._clock(), None if scope is None else [scope]
+            )
+            return Found(found, self._recalled(connection, asked))
 
     def block(self, turn: Turn | str) -> Block:
         """The memory block for a prompt; its text is empty when there is nothing to say."""
@@ -164,131 +188,132 @@ class Memory:
             known = ", ".join(sorted(blocks.PROFILES))
             raise UsageError(f"no host is called {turn.host!r}; known hosts are {known}.")
         now = turn.now or self._clock()
-        with self._lock, db.explained(self.path):
-            scope = turn.scope or self._scope_of(turn)
+        with self._reading() as connection:
+            scope, kind = self._addressed(connection, turn)
             shown: list[Fact] = []
-            if turn.kind == "direct":  # what is said to the agent in private is not told to a group
-                stored = facts.live(self._reading(), [scope, SHARED])
+            if kind == "direct":  # what is said to the agent in private is not told to a group
+                stored = facts.live(connection, [scope, SHARED])
                 threshold = self.settings.confidence_threshold
                 shown = blocks.shown_facts(stored, scope=scope, threshold=threshold, now=now)
-            recalled = self._recalled_for(turn, scope, now, min(profile.excerpts, self.settings.recall_limit))
+            limit = min(profile.excerpts, self.settings.recall_limit)
+            recalled = self._recalled_for(connection, turn, scope, kind, now, limit)
+        if not shown and not recalled:
+            return Block("")
         return blocks.build(shown, recalled, profile=profile, nonce=self._nonce(turn), zone=self._zone())
 
-    def _recalled_for(self, turn: Turn, scope: str, now: datetime, limit: int) -> list[Excerpt]:
+    def _addressed(self, connection: apsw.Connection, turn: Turn) -> tuple[str, str]:
+        """Whose memory is asked, and whether others read along: what the turn says, else what the log says of its
+        session, else the only scope there is, else "main"; direct."""
+        known = None if turn.session is None else passages.session(connection, turn.session)
+        scope = turn.scope or (known[0] if known else None)
+        if scope is None:
+            scopes = passages.scopes(connection)
+            scope = scopes[0] if len(scopes) == 1 else DEFAULT_SCOPE
+        kind = turn.kind or ("group" if known and known[1] == "group" else "direct")
+        return scope, kind
+
+    def _recalled_for(
+        self, connection: apsw.Connection, turn: Turn, scope: str, kind: str, now: datetime, limit: int
+    ) -> list[Excerpt]:
         if self.settings.recall == "off" or blocks.is_trivial(turn.prompt):
             return []
-        lines = [
-            *(cut(clean.query(line), RECENT_LENGTH) for line in turn.recent[-RECENT_LINES:]),
-            clean.query(turn.prompt),
-        ]
+        prompt = clean.query(turn.prompt, self._rules)
+        if not prompt:
+            return []
+        lines = [*(cut(clean.query(line, self._rules), RECENT_LENGTH) for line in turn.recent[-RECENT_LINES:]), prompt]
         visible = None
         if turn.session is not None:
             # A session made of copies alone has no window of its own, and all of it is visible.
-            visible = passages.newest_window(self._reading(), turn.session) or ""
+            visible = passages.newest_window(connection, scope, turn.session) or ""
         return self._recalled(
+            connection,
             Query(
                 shortened("\n".join(lines)),
                 limit,
                 now,
-                [scope, SHARED],
-                turn.session,
-                turn.kind == "group",
-                visible,
-                asked=turn.prompt,
-            )
+                scopes=[scope],
+                session=turn.session,
+                only_session=kind == "group",
+                visible=visible,
+                asked=prompt,
+            ),
         )
 
-    def _recalled(self, query: Query) -> list[Excerpt]:
+    def _recalled(self, connection: apsw.Connection, query: Query) -> list[Excerpt]:
         """Live excerpts; none, with one log line, when the log cannot be read just now."""
         if query.limit <= 0 or not query.text.strip():
             return []
-        vector, snapshot = None, None
-        if self._chosen_embedder() is not None and vectors.active_space(self._reading()) is not None:
-            vector = self._query_vector(query.text)
-            if vector is not None:
-                snapshot = self._resident().current(self._reading())
+        snapshot = self._snapshot(connection)
+        vector = None if snapshot is None else self._query_vector(query.text, snapshot.space)
         try:
-            return recall(self._reading(), self._text_reader(), query, vector, snapshot)
-        except SourceError as failed:
+            sources = {source.name: source for source in self._own_sources()}
+            return recall(connection, Reader(sources, self._rules), query, vector, snapshot)
+        except (SourceError, UsageError) as failed:
             log.warning("recall_skipped reason=%s", failed)
             return []
 
-    def _query_vector(self, text: str) -> Vector | None:
-        """The query's vector in the active space; None when there is none now. A failure is never remembered."""
-        from clawmark.embed import Failure
-
-        if text in self._query_vectors:
-            self._query_vectors.move_to_end(text)
-            return self._query_vectors[text]
-        embedder = self._chosen_embedder()
-        assert embedder is not None
-        try:
-            (vector,) = embedder.embed([text], "query")
-            active = vectors.active_space(self._reading())
-            if isinstance(vector, Failure) or active is None or active[1] != embedder.space:
-                return None
-        except (EmbedderDown, EmbedderError) as down:
-            log.warning("query_not_embedded reason=%s", down)
+    def _snapshot(self, connection: apsw.Connection) -> Snapshot | None:
+        """The vectors as they are now; None while there are none, or nothing that could embed a query."""
+        if self._own_embedder() is None or vectors.active_space(connection) is None:
             return None
-        self._query_vectors[text] = vector
-        if len(self._query_vectors) > QUERY_VECTORS:
-            self._query_vectors.popitem(last=False)
-        return vector
-
-    def _resident(self) -> Matrix:
         if self._matrix is None:
             from clawmark.recall.matrix import Matrix
 
             self._matrix = Matrix()
-        return self._matrix
+        return self._matrix.current(connection)
 
-    def _scope_of(self, turn: Turn) -> str:
-        """The session's scope, else the only one there is, else "main"."""
-        connection = self._reading()
-        if turn.session is not None:
-            found = passages.scope_of_session(connection, turn.session)
-            if found is not None:
-                return found
-        scopes = passages.scopes(connection)
-        return scopes[0] if len(scopes) == 1 else DEFAULT_SCOPE
+    def _query_vector(self, text: str, space: Space) -> Vector | None:
+        """The query's vector in `space`; None when there is none now. A failure is never remembered."""
+        from clawmark.embed import Failure
+
+        if (space, text) in self._query_vectors:
+            self._query_vectors.move_to_end((space, text))
+            return self._query_vectors[space, text]
+        embedder = self._own_embedder()
+        assert embedder is not None
+        try:
+            (vector,) = embedder.embed([text], "query")
+            if isinstance(vector, Failure) or embedder.space != space:
+                return None
+        except (EmbedderDown, EmbedderError) as down:
+            log.warning("query_not_embedded reason=%s", down)
+            return None
+        self._query_vectors[space, text] = vector
+        if len(self._query_vectors) > QUERY_VECTORS:
+            self._query_vectors.popitem(last=False)
+        return vector
 
     # Facts
 
     def set(self, key: str, value: str, scope: str = SHARED) -> Fact:
         """Store what the person says under `key`. Raises Refused with a code; the value is then nowhere, events included."""
         now = self._clock()
-        with self._lock, db.explained(self.path):
-            connection = self._writing()
+        if not scope.strip() or not scope.isprintable() or len(scope) > 200:
+            raise UsageError("a scope is a name on one line, of at most 200 characters.")
+        with self._writing() as connection:
             try:
                 key, value = gate.key(key), gate.value(value)
             except Refused as refused:
                 with db.transaction(connection, self.path):
                     events.add(connection, "reject", now, source="user", scope=scope, detail=refused.code)
                 raise
-            statement = ladder.Statement(key, value, 1.0, "user", scope, now)
             secret = self._secret()
             with db.transaction(connection, self.path):
                 old = facts.get(connection, key, scope)
+                # What the person says now is the newest, whatever the clock once said.
+                observed = now if old is None else max(now, old.reinforced_at)
+                statement = ladder.Statement(key, value, 1.0, "user", scope, observed)
                 outcome, fact = ladder.apply(old, statement, now)
                 facts.put(connection, fact)
                 facts.lift(connection, [hashed for _, hashed in erase.tombstones(secret, scope, key, value)])
-                events.add(
-                    connection,
-                    outcome,
-                    now,
-                    source="user",
-                    scope=scope,
-                    key=key,
-                    old=None if old is None else old.value,
-                    new=fact.value,
-                )
+                said = None if old is None else old.value
+                events.add(connection, outcome, now, source="user", scope=scope, key=key, old=said, new=fact.value)
             return fact
 
     def forget(self, key: str, scope: str | None = None) -> list[str]:
         """Erase the fact `key` for good, in `scope` or wherever it stands; returns the scopes in which it stood."""
         key = gate.key(key)
-        with self._lock, db.explained(self.path):
-            connection = self._writing()
+        with self._writing() as connection:
             secret = self._secret()
             scopes = facts.scopes_of(connection, key) if scope is None else [scope]
             with db.transaction(connection, self.path):
@@ -299,32 +324,36 @@ class Memory:
 
     def facts(self, scope: str | None = None) -> list[Fact]:
         """All live facts by key; scope None = all scopes, a scope = its own and what is shared."""
-        with self._lock, db.explained(self.path):
-            return facts.live(self._reading(), None if scope is None else [scope, SHARED])
+        with self._reading() as connection:
+            return facts.live(connection, None if scope is None else [scope, SHARED])
 
     def events(self, limit: int = 50) -> list[Event]:
         """The newest events, newest first."""
-        with self._lock, db.explained(self.path):
-            return events.latest(self._reading(), max(0, limit))
+        with self._reading() as connection:
+            return events.latest(connection, max(0, limit))
 
     # Status
 
     def status(self) -> dict[str, Any]:
         """What there is and what is wrong, as plain values; `problems` is empty when all is well."""
-        with self._lock, db.explained(self.path):
-            connection = self._reading()
+        with self._reading() as connection:
             problems: list[str] = []
-            source = self._source_status(problems)
+            source = self._source_status(connection, problems)
             active = vectors.active_space(connection)
             pending = vectors.pending_by_reason(connection)
             last = events.last_of(connection, "embedder_unavailable", "embedder_available")
-            if last is not None and last.event_type == "embedder_unavailable":
-                problems.append(f"embedder: {last.detail} (since {last.created_at})")
             if self.settings.disabled:
                 problems.append("clawmark is switched off (CLAWMARK_DISABLED).")
             elif self.settings.recall == "off":
                 problems.append("recall is switched off (CLAWMARK_RECALL).")
+            try:
+                self._secret()
+            except DatabaseUnwritable as failed:
+                problems.append(f"key: {failed}")
+            problems += [f"{name} is no setting; see docs/settings.md." for name in unknown_variables()]
             embedder = self._embedder_name(problems)
+            if last is not None and (last.event_type, last.source) == ("embedder_unavailable", embedder) and pending:
+                problems.append(f"embedder: {last.detail} (since {last.created_at:%Y-%m-%d %H:%M} UTC)")
             return {
                 "database": {
                     "path": str(self.path),
@@ -344,115 +373,104 @@ class Memory:
                 "problems": problems,
             }
 
-    def _source_status(self, problems: list[str]) -> dict[str, Any] | None:
+    def _source_status(self, connection: apsw.Connection, problems: list[str]) -> dict[str, Any] | None:
         try:
-            source = first_present(self._all_sources())
+            source = first_present(self._own_sources())
         except (SourceError, UsageError) as failed:
             problems.append(f"source: {failed}")
             return None
-        known = passages.known_streams(self._reading(), source.name)
+        known = passages.known_streams(connection, source.name)
         return {"name": source.name, "where": source.describe(), "streams": len(known)}
 
     def _embedder_name(self, problems: list[str]) -> str:
-        embedder = self._chosen_embedder()
-        if embedder is not None:
-            if self.settings.embedding_url and not self._given_embedder:
-                from clawmark.net import require_consent
+        embedder = self._own_embedder()
+        if embedder is None:
+            if self.settings.embedder == "auto":
+                problems.append(
+                    "embedder: none; recall runs on words alone. Install clawmark[local] or set CLAWMARK_EMBEDDING_URL."
+                )
+            return "none (words alone)"
+        if self._given_embedder is None and self.settings.embedding_url:
+            from clawmark.net import require_consent
 
-                try:
-                    require_consent(self.settings.embedding_url, self.settings.allow_remote)
-                except (EmbedderDown, EmbedderError) as refused:
-                    problems.append(f"embedder: {refused}")
-            return embedder.name
-        if self.settings.embedder == "auto":
-            problems.append(
-                "embedder: none; recall runs on words alone. Install clawmark[local] or set CLAWMARK_EMBEDDING_URL."
-            )
-        return "none (words alone)"
+            try:
+                require_consent(self.settings.embedding_url, self.settings.allow_remote)
+            except (EmbedderDown, EmbedderError) as refused:
+                problems.append(f"embedder: {refused}")
+        return embedder.name
 
     # Parts, made when first needed
 
-    def _writing(self) -> apsw.Connection:
-        if self._writer is None:
-            self._writer = db.connect(self.path)
-        return self._writer
+    @contextmanager
+    def _reading(self) -> Iterator[apsw.Connection]:
+        """The prompt path's connection, read-only, for one caller at a time."""
+        with self._lock, db.explained(self.path):
+            if self._connection is None:
+                self._connection = db.connect(self.path, readonly=True, busy_seconds=PROMPT_BUSY_SECONDS)
+                self._file = _identity(self.path)
+            elif _identity(self.path) != self._file:  # somebody put another file there
+                self._connection.close()
+                self._connection = self._matrix = None
+                with self._reading() as connection:
+                    yield connection
+                return
+            yield self._connection
 
-    def _reading(self) -> apsw.Connection:
-        if self._reader is None:
-            self._reader = db.connect(self.path, readonly=True)
-        return self._reader
+    @contextmanager
+    def _writing(self) -> Iterator[apsw.Connection]:
+        """A connection for one writer, closed behind it."""
+        with db.explained(self.path):
+            connection = db.connect(self.path)
+            try:
+                yield connection
+            finally:
+                connection.close()
 
-    def _all_sources(self) -> list[MessageSource]:
-        if self._sources is None:
-            if self._given_sources is not None:
-                self._sources = list(self._given_sources)
-            else:
-                places = Places(self.settings.transcripts_dir, self.settings.openclaw_state_dir)
-                self._sources = select(self.settings.source, places)
-        return self._sources
+    def _new_sources(self) -> list[MessageSource]:
+        if self._given_sources is not None:
+            return list(self._given_sources)
+        return select(self.settings.source, Folders(self.settings.transcripts_dir, self.settings.openclaw_state_dir))
 
-    def _text_reader(self) -> Reader:
-        return Reader({source.name: source for source in self._all_sources()}, self._rules, RECIPE)
+    def _own_sources(self) -> list[MessageSource]:
+        if self._made_sources is None:
+            self._made_sources = self._new_sources()
+        return self._made_sources
 
-    def _chosen_embedder(self) -> Embedder | None:
-        if not self._embedder_chosen:
-            from clawmark.embed import choose
+    def _new_embedder(self, *, background: bool) -> Embedder | None:
+        if self._given_embedder is not None:
+            return self._given_embedder
+        from clawmark.embed import choose
 
-            self._embedder = choose(self.settings, background=False)
-            self._embedder_chosen = True
-        return self._embedder
+        return choose(self.settings, background=background)
+
+    def _own_embedder(self) -> Embedder | None:
+        if self._made_embedder is None:
+            self._made_embedder = self._new_embedder(background=False)
+        return self._made_embedder
 
     def _zone(self) -> ZoneInfo | None:
         return ZoneInfo(self.settings.timezone) if self.settings.timezone else None
 
     def _nonce(self, turn: Turn) -> str:
         said = f"block\0{turn.host}\0{turn.session or ''}"
-        return hmac.digest(self._secret(), said.encode(), hashlib.sha256).hex()[:8]
+        try:
+            secret = self._secret()
+        except DatabaseUnwritable as failed:  # a block is no reason to fail: any number that nobody knows will do
+            log.warning("nonce_of_this_process reason=%s", failed)
+            secret = self._fallback_secret
+        return hmac.digest(secret, said.encode(), hashlib.sha256).hex()[:8]
 
     def _secret(self) -> bytes:
-        return _secret(self.path.with_name(self.path.name + ".key"))
+        return keyfile.secret(keyfile.key_path(self.path))
 
 
-def _secret(path: Path) -> bytes:
-    """32 random bytes in a file of its own (0600): what nonces and tombstones are keyed with. Made when there is none."""
+def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        with open(path, "rb", opener=lambda p, flags: os.open(p, flags | os.O_NOFOLLOW)) as file:
-            secret = file.read(64)
-        if len(secret) >= 32:
-            return secret
-        raise DatabaseUnwritable(f"{path} is cut short. Restore it from a backup, or remove it to have a new one made.")
-    except FileNotFoundError:
-        pass
-    draft = path.with_name(f"{path.name}.{os.getpid()}.{entropy.token_hex(4)}")
-    handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
-    try:
-        os.write(handle, entropy.token_bytes(32))
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    try:
-        os.link(draft, path)  # fails where another process was first: then its secret is the one
-    except FileExistsError:
-        pass
-    finally:
-        draft.unlink()
-    return _secret(path)
+        stat = path.stat()
+    except OSError:
+        return None
+    return stat.st_dev, stat.st_ino
 
 
 def _files(path: Path) -> list[Path]:
     return [p for p in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")) if p.exists()]
-
-
-def _facts_about(query: str, stored: Sequence[Fact]) -> list[Fact]:
-    """Facts that share a content word with `query`, those that share most first."""
-    wanted = {_stem(word) for word in content_words(query)}
-    scored = [
-        (len(wanted & {_stem(word) for word in words(f"{f.key.replace('_', ' ')} {f.value}")}), f) for f in stored
-    ]
-    best = sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], pair[1].key, pair[1].scope))
-    return [fact for _, fact in best[:MOST_FACTS_FOUND]]
-
-
-def _stem(word: str) -> str:
-    """The head of a long Latin word, so that "editors" finds "editor"."""
-    return word[:5] if word.isascii() and len(word) > 5 else word

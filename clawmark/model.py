@@ -7,7 +7,7 @@ was made: whoever holds one may keep it, compare it and hand it to another threa
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -25,6 +25,9 @@ Origin = Literal["owner", "participant", "assistant", "host"]
 Role = Literal["user", "assistant"]
 StreamKind = Literal["direct", "group", "host"]
 """What a stream holds: a conversation with the owner alone, one with others present, or the host's own runs."""
+
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Called with ("messages" | "vectors", how many are done, how many there are to do or None while nobody knows)."""
 
 SHARED = "shared"
 """The scope of facts that every agent of the person sees."""
@@ -97,6 +100,7 @@ class Batch:
     messages   utterances in log order
     before     the utterance just before the first one, so that context does not depend on where batches fall
     cursor     opaque to everyone but the source; covers all that this batch passed over
+    restarted  True when reading began anew because the given cursor did not fit the log any more
     skipped    entries that carry no utterance, counted by reason
     faults     entries that could not be read
     end        True when nothing more stands behind the cursor now
@@ -108,6 +112,7 @@ class Batch:
     skipped: Mapping[str, int] = field(default_factory=dict)
     faults: Sequence[Fault] = ()
     end: bool = True
+    restarted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +213,8 @@ class Turn:
     host      whose profile sets caps and gate: "openclaw", "claude-code", "cli"
     scope     whose memory; None = the session's, else the only one there is, else "main"
     session   the running session; what its model still sees is not recalled
-    kind      "group" when others read along: then only this conversation is recalled and no private fact is shown
+    kind      "group" when others read along: then only this session is recalled and no private fact is shown;
+              None = what the log says of the session
     recent    up to a few lines said just before the prompt
     run       the host's id of this run; retries of one run share it
     now       aware UTC; None = the clock
@@ -218,7 +224,7 @@ class Turn:
     host: str = "cli"
     scope: str | None = None
     session: str | None = None
-    kind: Literal["direct", "group"] = "direct"
+    kind: Literal["direct", "group"] | None = None
     recent: Sequence[str] = ()
     run: str | None = None
     now: datetime | None = None
@@ -248,7 +254,7 @@ class Event:
 
     id: int
     event_type: str
-    created_at: str
+    created_at: datetime
     source: str
     scope: str | None = None
     memory_key: str | None = None
@@ -257,7 +263,8 @@ class Event:
     detail: str | None = None
 
     def as_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return values | {"created_at": self.created_at.isoformat()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import ipaddress
 import json
 import socket
 import threading
-from collections.abc import Collection, Coroutine, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +20,8 @@ from urllib.parse import urlsplit
 from clawmark.errors import EmbedderDown, EmbedderError
 
 MOST_BYTES = 64 * 1024 * 1024
+GRACE_SECONDS = 0.1
+"""What the calling thread waits beyond the deadline for the asking one to say so itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,11 @@ def endpoint(url: str, path: str) -> str:
 
 
 def host_of(url: str) -> str:
-    """Host and port, for people: never user, password or query."""
-    return urlsplit(url).netloc.rpartition("@")[2]
+    """Host and port, for people: never user, password or query. Raises EmbedderError for what is no URL."""
+    try:
+        return urlsplit(url).netloc.rpartition("@")[2]
+    except ValueError:
+        raise EmbedderError("CLAWMARK_EMBEDDING_URL is not a URL; nothing is sent.") from None
 
 
 def require_consent(url: str, allowed: Collection[str]) -> None:
@@ -53,7 +58,7 @@ def require_consent(url: str, allowed: Collection[str]) -> None:
         return
     try:
         found = {info[4][0] for info in socket.getaddrinfo(host, None)}
-    except OSError as unknown:
+    except (OSError, UnicodeError) as unknown:
         raise EmbedderDown(f"the embedding host {host} cannot be resolved; recall runs on words.") from unknown
     if not all(ipaddress.ip_address(str(address).split("%")[0]).is_private for address in found):
         raise EmbedderError(
@@ -62,13 +67,33 @@ def require_consent(url: str, allowed: Collection[str]) -> None:
         )
 
 
-def post_json(url: str, payload: Mapping[str, Any], *, key: str | None, seconds: float) -> Answer:
-    """POST `payload`, return status and decoded JSON (None where there is none). Raises EmbedderDown on any failure."""
+def post_json(
+    url: str, payload: Mapping[str, Any], *, key: str | None, seconds: float, allowed: Collection[str]
+) -> Answer:
+    """POST `payload`, return status and decoded JSON (None where there is none).
+
+    Everything counts towards `seconds`: looking up the name, connecting, dripping headers, the body. Raises EmbedderDown
+    when there is no answer in time, EmbedderError when consent is missing or the address is none.
+    """
     host = host_of(url)
-    try:
-        return _run(_post(url, payload, key, seconds))
-    except TimeoutError:
-        raise EmbedderDown(f"{host} did not answer within {seconds:g} s; recall runs on words.") from None
+    result: list[Answer | BaseException] = []
+
+    def ask() -> None:
+        try:
+            require_consent(url, allowed)  # each time: what a name resolves to can change
+            result.append(asyncio.run(_post(url, payload, key, seconds)))
+        except BaseException as error:  # noqa: BLE001 - carried over to the calling thread, where it is raised
+            result.append(error)
+
+    # A thread of its own can be left behind: the system's name lookup knows no deadline.
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(seconds + GRACE_SECONDS)
+    if not result or isinstance(result[0], TimeoutError):
+        raise EmbedderDown(f"{host} did not answer within {seconds:g} s; recall runs on words.")
+    if isinstance(result[0], BaseException):
+        raise result[0]
+    return result[0]
 
 
 async def _post(url: str, payload: Mapping[str, Any], key: str | None, seconds: float) -> Answer:
@@ -76,10 +101,11 @@ async def _post(url: str, payload: Mapping[str, Any], key: str | None, seconds: 
 
     host = host_of(url)
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {})
+    verify = url.lower().startswith("https:")  # without TLS there is nothing to verify, and its set-up takes 30 ms
     try:
         async with (
             asyncio.timeout(seconds),
-            httpx.AsyncClient(trust_env=False, timeout=None, follow_redirects=False) as client,
+            httpx.AsyncClient(trust_env=False, timeout=None, follow_redirects=False, verify=verify) as client,
             client.stream("POST", url, json=dict(payload), headers=headers) as response,
         ):
             if response.headers.get("content-encoding", "identity").lower() != "identity":
@@ -92,8 +118,10 @@ async def _post(url: str, payload: Mapping[str, Any], key: str | None, seconds: 
             return Answer(response.status_code, _decoded(bytes(body)))
     except httpx.HTTPError as error:
         raise EmbedderDown(f"{host} cannot be reached ({type(error).__name__}); recall runs on words.") from None
-    except httpx.InvalidURL:
-        raise EmbedderError("CLAWMARK_EMBEDDING_URL is not a URL; nothing is sent.") from None
+    except (httpx.InvalidURL, ValueError, OverflowError, ExceptionGroup) as error:
+        raise EmbedderError(
+            f"{host} cannot be asked ({type(error).__name__}); check CLAWMARK_EMBEDDING_URL and _API_KEY."
+        ) from None
 
 
 def _decoded(body: bytes) -> Any:
@@ -102,26 +130,3 @@ def _decoded(body: bytes) -> Any:
         return json.loads(body, parse_constant=lambda constant: None)
     except (ValueError, RecursionError):
         return None
-
-
-def _run(work: Coroutine[Any, Any, Answer]) -> Answer:
-    """Run `work` to its end, from a thread of its own where the caller's already runs an event loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    result: list[Answer | BaseException] = []
-
-    def target() -> None:
-        try:
-            result.append(asyncio.run(work))
-        except BaseException as error:  # noqa: BLE001 - carried over to the calling thread, where it is raised
-            result.append(error)
-
-    thread = threading.Thread(target=target, daemon=True)
-    thread.start()
-    thread.join()
-    (outcome,) = result
-    if isinstance(outcome, BaseException):
-        raise outcome
-    return outcome

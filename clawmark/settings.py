@@ -11,6 +11,7 @@ import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
@@ -33,7 +34,7 @@ def _data_home() -> Path:
 class Settings(BaseSettings):
     """Every setting, with its default. Frozen; `load()` reads file and environment, `Settings(...)` adds arguments."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
 
     disabled: bool = Field(default=False, description="Switch everything off: empty blocks, no jobs.")
     db_path: Path = Field(
@@ -77,7 +78,10 @@ class Settings(BaseSettings):
     )
     recall: Literal["on", "off"] = Field(default="on", description="`off`: blocks hold facts alone.")
     recall_limit: int = Field(
-        default=6, ge=0, le=50, description="Most excerpts in a block or in a search without --limit."
+        default=6,
+        ge=0,
+        le=50,
+        description="Most excerpts in a block, where a host may take fewer, or in a search without --limit.",
     )
     confidence_threshold: float = Field(default=0.8, ge=0, le=1, description="A fact below it is kept but not shown.")
     never_index_paths: Annotated[tuple[str, ...], NoDecode] = Field(
@@ -113,9 +117,23 @@ class Settings(BaseSettings):
     @field_validator("embedding_url")
     @classmethod
     def _http(cls, value: str | None) -> str | None:
-        if value is not None and not value.strip().lower().startswith(("http://", "https://")):
-            raise ValueError("a URL that begins with http:// or https://")
-        return None if value is None else value.strip()
+        if value is None:
+            return None
+        try:
+            parts = urlsplit(value.strip())
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # a broken IPv6 address, a port that is none
+            usable = False
+        if not usable:
+            raise ValueError("a URL such as http://127.0.0.1:8092/v1")
+        return value.strip()
+
+    @field_validator("embedding_api_key")
+    @classmethod
+    def _header(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not (value.get_secret_value().isascii() and value.get_secret_value().isprintable()):
+            raise ValueError("a key of printable ASCII characters")
+        return value
 
     @field_validator("timezone")
     @classmethod
@@ -131,8 +149,12 @@ class Settings(BaseSettings):
 def load(**arguments: Any) -> Settings:
     """Settings from file and environment, with `arguments` on top.
 
-    Raises SettingsError naming variable, value and what is allowed.
+    Raises SettingsError naming variable, value and what is allowed, or an argument that is no setting.
     """
+    unknown = sorted(arguments.keys() - Settings.model_fields.keys())
+    if unknown:
+        raise SettingsError(f"{unknown[0]!r} is no setting; settings are {', '.join(Settings.model_fields)}.")
+    _require_readable(config_file())
     try:
         # The underscored argument is pydantic-settings' way to name the file per call, so that tests and a changed
         # XDG_CONFIG_HOME are seen.
@@ -141,15 +163,43 @@ def load(**arguments: Any) -> Settings:
         raise SettingsError("; ".join(_named(error) for error in wrong.errors())) from None
 
 
+def _require_readable(path: Path) -> None:
+    """Raises SettingsError for a config file that is no list of NAME=value lines, which pydantic would pass over."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path} cannot be read ({error}); correct it or move it away.") from None
+    for number, line in enumerate(lines, 1):
+        said = line.strip()
+        if said and not said.startswith("#") and "=" not in said:
+            raise SettingsError(f"{path}, line {number} is no NAME=value; correct or remove it.")
+
+
+def unknown_variables() -> list[str]:
+    """Variables of the environment that look like settings and are none: a slip of the hand, most likely."""
+    known = {variable(field) for field in Settings.model_fields} | {PREFIX + "ENV", PREFIX + "SHARED"}
+    return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+
+
 def variable(field: str) -> str:
     return PREFIX + field.upper()
 
 
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value in (None, "", ()) else str(value)
+
+
 def _named(error: Any) -> str:
     field = str(error["loc"][0]) if error["loc"] else "settings"
-    name = field if field.startswith(PREFIX) or field == "OPENCLAW_STATE_DIR" else variable(field)
+    name = field.upper() if field.upper().startswith((PREFIX, "OPENCLAW_")) else variable(field)
+    if error["type"] == "extra_forbidden":
+        return f"{name}={error['input']!r} in {config_file()} is no setting; correct or remove it (docs/settings.md lists all)."
     given = "" if "key" in field.lower() else "=" + re.sub(r"//[^/@]*@", "//…@", repr(error["input"]))
     info = Settings.model_fields.get(field.removeprefix(PREFIX).lower())
     default = info.get_default(call_default_factory=True, validated_data={}) if info is not None else None
-    wanted = str(error["msg"]).removeprefix("Value error, ")
-    return f"{name}{given}: {wanted}. Nothing is done until it is corrected or removed (default: {default or 'none'})."
+    wanted = "true or false" if error["type"].startswith("bool") else str(error["msg"]).removeprefix("Value error, ")
+    return f"{name}{given}: {wanted}. Nothing is done until it is corrected or removed (default: {_shown(default)})."

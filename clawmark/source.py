@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from clawmark.errors import SourceAbsent, SourceEmpty, UsageError
+from clawmark.errors import SourceAbsent, SourceEmpty, SourceError, UsageError
 from clawmark.model import Batch, Gone, Message, Stream, Wanted
 
 GROUP = "clawmark.sources"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class Folders:
     """Where a source may look, already read from settings: adapters never read the environment.
 
     transcripts   a state directory, an agent's directory or a `sessions` directory; None = the usual places
@@ -50,7 +50,10 @@ class MessageSource(Protocol):
         ...
 
     def streams(self) -> Iterator[Stream]:
-        """Every stream that exists now, cheaply: no stream is opened. One that is no longer listed was deleted."""
+        """Every stream that exists now, cheaply: no stream is opened. One that is no longer listed was deleted.
+
+        A part of the log that cannot be listed is raised, after everything that can be was yielded.
+        """
         ...
 
     def read(self, stream: Stream, cursor: str | None, limit: int) -> Batch:
@@ -63,38 +66,49 @@ class MessageSource(Protocol):
         ...
 
     def get(self, wanted: Sequence[Wanted]) -> list[Message | Gone]:
-        """The wanted messages in the order asked, each with the text of its ref or Gone. SourceBusy raises."""
+        """The wanted messages in the order asked, each with the text of its ref or Gone. SourceBusy raises.
+
+        ref and text must be as they were read; origin, author, window and time may be what the entry alone tells.
+        """
         ...
 
 
 class SourceFactory(Protocol):
-    """What an entry point names: called with Places, gives a source. Opens nothing yet."""
+    """What an entry point names: called with Folders, gives a source. Opens nothing yet."""
 
-    def __call__(self, places: Places) -> MessageSource: ...
-
-
-def installed() -> dict[str, SourceFactory]:
-    """Adapters by name, as installed packages declare them. Loads their modules."""
-    return {point.name: point.load() for point in entry_points(group=GROUP)}
+    def __call__(self, folders: Folders) -> MessageSource: ...
 
 
-def select(wanted: str, places: Places, factories: dict[str, SourceFactory] | None = None) -> list[MessageSource]:
-    """The sources that `wanted` names ("auto" or a comma list), made but not checked.
+def installed() -> dict[str, EntryPoint]:
+    """Adapters by name, as installed packages declare them. Loads none."""
+    return {point.name: point for point in entry_points(group=GROUP)}
 
-    Raises UsageError for a name that no installed package provides.
+
+def select(wanted: str, folders: Folders) -> list[MessageSource]:
+    """The sources that `wanted` names ("auto" or a comma list), made but not checked. Loads only these.
+
+    Raises UsageError for a name that no installed package provides, SourceError for an adapter that cannot be loaded.
     """
-    factories = installed() if factories is None else factories
+    points = installed()
     names = [name.strip() for name in wanted.split(",") if name.strip()] or ["auto"]
     if names == ["auto"]:
-        names = [name for name in AUTO if name in factories]
-    unknown = [name for name in names if name not in factories]
+        names = [name for name in AUTO if name in points]
+    unknown = [name for name in names if name not in points]
     if unknown:
-        known = ", ".join(["auto", *sorted(factories)])
+        known = ", ".join(["auto", *sorted(points)])
         raise UsageError(
             f"CLAWMARK_SOURCE names {unknown[0]!r}, which is not installed; it can be one of {known} "
             "or a comma list of them. Nothing is read until it is corrected."
         )
-    return [factories[name](places) for name in names]
+    return [_made(points[name], folders) for name in names]
+
+
+def _made(point: EntryPoint, folders: Folders) -> MessageSource:
+    try:
+        factory: SourceFactory = point.load()
+    except (ImportError, AttributeError, SyntaxError) as error:
+        raise SourceError(f"the source {point.name} ({point.value}) cannot be loaded: {error}") from error
+    return factory(folders)
 
 
 AUTO = ("transcripts",)

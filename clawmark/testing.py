@@ -157,7 +157,7 @@ class ListSource:
         messages = log.entries[start : start + limit]
         end = start + len(messages)
         before = log.entries[start - 1] if start and messages else None
-        return Batch(messages, json.dumps([log.edition, end]), before, end=end >= len(log.entries))
+        return Batch(messages, json.dumps([log.edition, end]), before, end=end >= len(log.entries), restarted=not start)
 
     def get(self, wanted: Sequence[Wanted]) -> list[Message | Gone]:
         known = {m.ref: m for log in self._sessions.values() for m in log.entries}

@@ -14,6 +14,9 @@ import apsw.unicode
 
 PART_LENGTH = 1200
 """Longest passage, in characters. Long units rank badly (a needle drowns) and models embed at most some 500 tokens."""
+PARTS_VERSION = 1
+"""Changes with every rule that moves a border between parts."""
+
 PART_OVERLAP = 150
 """What two neighbouring parts share, so that a sentence at their border is whole in one of them."""
 
@@ -119,20 +122,37 @@ def boundary(text: str, at: int) -> int:
         return 0
     if at >= len(text):
         return len(text)
-    # A visible character is rarely longer than a few code points; start far enough before `at` to stand on a border of
-    # plain text, and take the whole head where there is none.
-    start = max(0, at - 64)
-    while start and not (text[start].isascii() and text[start - 1].isascii()):
+    start = at
+    while start > 0:
         start -= 1
-        if at - start > 4096:
-            start = 0
-    last = position = start
-    while position <= at:
+        while start > 0 and at - start < LONGEST_CHARACTER and not _may_begin(text[start]):
+            start -= 1
+        last = _last_border(text, start, at)
+        # What begins at `start` may go on from before; a border found behind it is one.
+        if last > start or at - start >= LONGEST_CHARACTER:
+            return last
+    return 0
+
+
+def _last_border(text: str, start: int, at: int) -> int:
+    """The last border at or before `at`, walking from `start`."""
+    piece = text[start : at + 1]  # one more than `at` tells whether a border is there
+    last = position = 0
+    while position < len(piece):
         last = position
-        if position == len(text):
-            break
-        position = apsw.unicode.grapheme_next_break(text, position)
-    return last
+        position = apsw.unicode.grapheme_next_break(piece, position)
+    return start + last
+
+
+LONGEST_CHARACTER = 256
+"""How far back the beginning of a visible character is looked for; what is longer is cut inside."""
+
+
+def _may_begin(char: str) -> bool:
+    """Whether a visible character is likely to begin here: no mark, joiner, selector, picture or flag."""
+    if char.isascii():
+        return char.isalnum() or char in ".,;:!?"
+    return unicodedata.category(char) in ("Lo", "Ll", "Lu", "Lt", "Po", "Nd")
 
 
 def split(text: str, length: int = PART_LENGTH, overlap: int = PART_OVERLAP) -> list[str]:

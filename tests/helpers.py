@@ -19,6 +19,7 @@ from clawmark.memory import Memory
 from clawmark.model import Batch, Excerpt, Fact, Fault, Gone, Message, Origin, Stream, StreamKind, Wanted
 from clawmark.settings import Settings
 from clawmark.source import MessageSource
+from clawmark.store import db, migrations
 from clawmark.testing import FakeEmbedder
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -184,7 +185,9 @@ class Log:
                 skipped[entry] = skipped.get(entry, 0) + 1
         earlier = [e for e in home.entries[:start] if isinstance(e, Message)]
         before = earlier[-1] if earlier and messages else None
-        return Batch(messages, f"{home.era}:{at}", before, skipped, faults, at == len(home.entries))
+        return Batch(
+            messages, f"{home.era}:{at}", before, skipped, faults, at == len(home.entries), restarted=not start
+        )
 
     def get(self, wanted: Sequence[Wanted]) -> list[Message | Gone]:
         self.check()
@@ -200,6 +203,16 @@ def fake(model: str = "fake", dimension: int = 64) -> FakeEmbedder:
 
 
 # --- a memory, and what stands in its file ----------------------------------------------------------------------------
+
+
+def migrate(connection: apsw.Connection) -> None:
+    """Every step of the schema, at a fixed time."""
+    migrations.migrate(connection, LATER)
+
+
+def opened(path: Path) -> None:
+    """Make or check the file, without a memory over it."""
+    db.open_database(path, migrate, migrations.LATEST)
 
 
 def open_memory(

@@ -116,7 +116,8 @@ def test_set_facts_forget_and_events_json(run: Run) -> None:
         "id", "event_type", "created_at", "source", "scope", "memory_key", "old_value", "new_value", "detail",
     }  # fmt: skip
     assert utc(events[0]["created_at"])
-    assert len(run("events", "--limit", "1", "--json").json["events"]) == 1
+    for limit in ("1", "0", "-7"):
+        assert len(run("events", "--limit", limit, "--json").json["events"]) == 1
 
 
 def test_status_json(sample: Run) -> None:
@@ -143,13 +144,22 @@ def test_json_is_one_object_of_utf8_and_nothing_else(run: Run, command: list[str
 # --- text ------------------------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_block_prints_nothing(run: Run) -> None:
-    assert run("block", "what is the boat called?") == Result(0, "", "")
+def test_an_empty_block_prints_nothing_and_says_so_beside_the_output(run: Run) -> None:
+    result = run("block", "what is the boat called?")
+    assert (result.code, result.out) == (0, "")
+    assert "nothing to say" in result.err
 
 
 def test_a_block_is_printed_as_the_host_gets_it(run: Run) -> None:
     run("set", "pref.editor", "Helix")
     assert run("block", "hello").out == run("block", "hello", "--json").json["text"] + "\n"
+
+
+def test_the_kind_of_a_session_can_be_told(run: Run) -> None:
+    run("set", "pref.editor", "Helix")
+    assert run("block", "hello", "--kind", "direct").out == run("block", "hello").out != ""
+    assert run("block", "hello", "--kind", "group").out == ""
+    assert run("block", "hello", "--kind", "crowd").code == 2
 
 
 def test_remembered_text_is_printed_harmless_on_one_line(run: Run) -> None:
@@ -180,7 +190,7 @@ def test_nothing_found_says_so_beside_the_output(run: Run) -> None:
         ["set", "pref.a", "   "],
         ["forget", "everything"],
         ["block", "x", "--host", "emacs"],
-        ["events", "--limit", "0"],
+        ["events", "--limit", "few"],
     ],
 )
 def test_wrong_usage_is_2(run: Run, arguments: list[str]) -> None:
@@ -279,7 +289,8 @@ def test_disabled_prints_no_block_and_reads_no_log(run: Run, monkeypatch: pytest
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(SAMPLE))
     run("set", "pref.editor", "Helix")
     monkeypatch.setenv("CLAWMARK_DISABLED", "1")
-    assert run("block", "which editor?") == Result(0, "", "")
+    result = run("block", "which editor?")
+    assert (result.code, result.out) == (0, "")
     assert run("sync", "--json").json["read"] == 0
     assert run("status", "--json").json["passages"] == 0
 
@@ -314,3 +325,25 @@ def test_an_argument_that_is_no_text_is_no_traceback(monkeypatch: pytest.MonkeyP
     for arguments in ([b"set", b"pref.a", b"x\xff"], [b"search", b"\xff\xfe"], [b"block", b"what is \xff?"]):
         done = program(*arguments)
         assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+
+
+def test_a_wrong_key_is_2_before_anything_is_opened(run: Run, machine: Path) -> None:
+    assert run("forget", "everything").code == 2
+    assert not list(machine.rglob("memory.db*"))
+
+
+def test_facts_of_an_empty_memory_say_so_beside_the_output(run: Run) -> None:
+    result = run("facts")
+    assert (result.code, result.out) == (0, "")
+    assert "no facts" in result.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_standard_output_is_1_and_no_traceback(run: Run) -> None:
+    run("set", "pref.editor", "Helix")
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "clawmark", "facts"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("clawmark: ") and "Traceback" not in ended.stderr

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import apsw
 import pytest
-from helpers import LATER
+from helpers import LATER, opened
 
 from clawmark.errors import DatabaseBusy
-from clawmark.store import cursors, db, migrations
+from clawmark.store import cursors, db
 
 
 @pytest.fixture
 def connection(db_path: Path) -> Iterator[apsw.Connection]:
-    db.open_database(db_path, migrations.migrate, migrations.LATEST)
-    opened = db.connect(db_path)
-    yield opened
-    opened.close()
+    opened(db_path)
+    made = db.connect(db_path)
+    yield made
+    made.close()
 
 
 def test_cursor_moves_by_compare_and_set(connection: apsw.Connection) -> None:

@@ -9,18 +9,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
-from helpers import Log, audit, fake, open_memory, query
+from helpers import Log, audit, fake, migrate, open_memory, opened, query
 
 from clawmark.errors import DatabaseBusy, DatabaseDamaged, DatabaseError, DatabaseNewer, DatabaseUnwritable
 from clawmark.memory import Memory
 from clawmark.store import db, migrations
-
-
-def opened(path: Path) -> None:
-    db.open_database(path, migrations.migrate, migrations.LATEST)
 
 
 @contextmanager
@@ -77,7 +74,7 @@ def test_no_symlink_is_followed_to_a_lease(db_path: Path, tmp_path: Path) -> Non
     lock = db_path.with_name("memory.db.lock")
     lock.unlink()
     lock.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(OSError), db.lease(db_path, 0):
+    with pytest.raises(DatabaseUnwritable, match=r"memory\.db"), db.lease(db_path, 0):
         pass
     assert not (tmp_path / "elsewhere").exists()
 
@@ -206,7 +203,7 @@ def test_a_folder_in_its_place_is_said_so(db_path: Path) -> None:
 
 def test_an_interrupted_creation_leaves_no_database_and_the_next_one_succeeds(db_path: Path) -> None:
     def killed(connection: apsw.Connection) -> None:
-        migrations.migrate(connection)
+        migrate(connection)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -322,7 +319,6 @@ def test_one_process_at_a_time_runs_jobs(memory: Memory, log: Log, db_path: Path
         (apsw.IOError("x"), DatabaseUnwritable),
         (apsw.CantOpenError("x"), DatabaseUnwritable),
         (apsw.ReadOnlyError("x"), DatabaseUnwritable),
-        (OSError(28, "No space left on device"), DatabaseUnwritable),
         (apsw.SQLError("x"), DatabaseError),
     ],
 )
@@ -331,6 +327,34 @@ def test_every_error_of_sqlite_is_one_of_ours_and_names_the_file(
 ) -> None:
     with pytest.raises(expected, match=r"memory\.db"), db.explained(db_path):
         raise error
+
+
+def test_an_error_of_the_system_about_our_file_is_ours_and_names_it(db_path: Path) -> None:
+    with pytest.raises(DatabaseUnwritable, match=r"memory\.db.*No space left"), db.system_explained(db_path):
+        raise OSError(28, "No space left on device")
+
+
+def test_an_error_of_the_system_about_anothers_file_is_not_said_to_be_ours(db_path: Path) -> None:
+    """Around a source or an embedder: blaming the database would send the person to the wrong file."""
+    with pytest.raises(PermissionError), db.explained(db_path):
+        raise PermissionError(13, "Permission denied", "somebody-elses.jsonl")
+
+
+def test_a_file_that_is_as_it_should_be_is_only_read(db_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened(db_path)
+    modes: list[bool] = []
+    connect = db.connect
+
+    def watched(path: Path, *, readonly: bool = False, **options: Any) -> apsw.Connection:
+        modes.append(readonly)
+        return connect(path, readonly=readonly, **options)
+
+    writer = connect(db_path)
+    with db.transaction(writer, db_path):
+        monkeypatch.setattr(db, "connect", watched)
+        opened(db_path)
+    writer.close()
+    assert modes == [True]
 
 
 # --- what people audit with -------------------------------------------------------------------------------------------

@@ -83,6 +83,39 @@ def test_a_server_that_refuses_unknown_fields_is_asked_without_them_from_then_on
         assert ["input_type" in request.body for request in server.requests] == [True, False, False]
 
 
+def test_one_bad_text_does_not_end_the_sending_of_the_kind() -> None:
+    """A server that chooses the prefix by the kind would embed questions as passages from then on."""
+    with serving(lambda r: Reply(400, {}) if POISON in str(r.body["input"]) else good(r)) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        assert embedder.embed([POISON]) == [Failure("refused")]
+        embedder.embed(["x"], "query")
+        assert server.requests[-1].body["input_type"] == "query"
+
+
+def test_after_a_failure_prompts_rest_and_documents_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "QUERY_SECONDS", 0.1)
+    now, hangs, awake = [1000.0], True, threading.Event()
+
+    def answer(request: Request) -> Reply:
+        if hangs:
+            awake.wait(20)
+        return good(request)
+
+    monkeypatch.setattr(endpoint.time, "monotonic", lambda: now[0])
+    with serving(answer) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        for _ in range(5):
+            with pytest.raises(EmbedderDown):
+                embedder.embed(["x"], "query")
+        assert len(server.requests) == 1, "one prompt waited, not each"
+        hangs = False
+        awake.set()
+        embedder.embed(["x"], "document")
+        now[0] += endpoint.REST_SECONDS + 1
+        embedder.embed(["x"], "query")
+        assert len(server.requests) == 3
+
+
 # --- single bad items ------------------------------------------------------------------------------------------------------
 
 
@@ -172,13 +205,28 @@ def test_a_wrong_dimension_refuses_the_batch_and_says_got_and_expected() -> None
 # --- states ------------------------------------------------------------------------------------------------------------------
 
 
-def test_a_server_that_refuses_everything_is_down_and_one_text_alone_has_failed() -> None:
+def test_a_server_that_refuses_everything_fails_each_text() -> None:
     def refuse(request: Request) -> Reply:
         return Reply(500, {"error": "the text was: x"})
 
-    with pytest.raises(EmbedderDown, match="refused all"):
-        asked(refuse, ["a", "b", "c"])
-    assert asked(refuse, ["a"]) == [Failure("refused")]
+    assert asked(refuse, ["a", "b", "c"]) == [Failure("refused")] * 3
+
+
+def test_texts_that_are_refused_hold_up_no_older_ones(db_path: Path, log: Log, clock: Clock) -> None:
+    for number in range(40):
+        log.say(f"an old short text about topic{number}, long enough for a vector")
+    for number in range(40):
+        log.say(f"a new text about topic{number} that the server finds too long " + "long " * 40)
+
+    def answer(request: Request) -> Reply:
+        return Reply(400, {}) if any("too long" in text for text in request.body["input"]) else good(request)
+
+    with (
+        serving(answer) as server,
+        open_memory(db_path, log, embedder=HttpEmbedder(server.url, "m"), clock=clock) as memory,
+    ):
+        assert memory.sync().vectors == 40
+        assert memory.status()["pending"] == {"refused": 40}
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 418])
@@ -212,10 +260,10 @@ def test_without_an_answer_there_is_no_space_yet() -> None:
 def test_without_consent_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     """H8."""
 
-    def sent(*args: Any, **kwargs: Any) -> Any:
+    async def sent(*args: Any, **kwargs: Any) -> Any:
         raise AssertionError("something was sent")
 
-    monkeypatch.setattr(net, "post_json", sent)
+    monkeypatch.setattr(net, "_post", sent)
     with pytest.raises(EmbedderError, match="ALLOW_REMOTE"):
         HttpEmbedder("http://8.8.8.8", "m", key="k").embed(["x"])
 
@@ -223,12 +271,20 @@ def test_without_consent_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_name_that_points_elsewhere_later_is_asked_about_again(monkeypatch: pytest.MonkeyPatch) -> None:
     addresses = ["127.0.0.1"]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: [(2, 1, 6, "", (addresses[0], 0))])
-    monkeypatch.setattr(net, "post_json", lambda *a, **k: net.Answer(200, {"data": [{"embedding": [1.0]}]}))
+    sent = 0
+
+    async def answered(*args: Any, **kwargs: Any) -> net.Answer:
+        nonlocal sent
+        sent += 1
+        return net.Answer(200, {"data": [{"embedding": [1.0]}]})
+
+    monkeypatch.setattr(net, "_post", answered)
     embedder = HttpEmbedder("http://box.example", "m")
     embedder.embed(["x"])
     addresses[0] = "93.184.216.34"
     with pytest.raises(EmbedderError, match="ALLOW_REMOTE"):
         embedder.embed(["x"])
+    assert sent == 1
 
 
 def test_the_settings_choose() -> None:

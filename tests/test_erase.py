@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
@@ -12,9 +13,11 @@ import pytest
 from helpers import LATER, START, Clock, Log, dump, fake, open_memory, query, recalled, residue, shared, words_of
 
 from clawmark import erase
-from clawmark.errors import UsageError
+from clawmark.errors import SourceAbsent, SourceBusy, UsageError
 from clawmark.jobs import runner
 from clawmark.memory import Memory
+from clawmark.settings import Settings
+from clawmark.store import db
 
 CANARY = "zqcanaryxenon7731"
 
@@ -108,19 +111,108 @@ def test_a_tombstone_stays_until_the_person_says_it_anew(memory: Memory, db_path
     assert [f.value for f in memory.facts()] == ["Elm Street 4"]
 
 
-def test_a_reader_that_holds_a_snapshot_only_delays_forgetting(memory: Memory, log: Log, db_path: Path) -> None:
+def test_a_reader_that_holds_a_snapshot_only_delays_forgetting(
+    memory: Memory, log: Log, db_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log.say("a sentence about the harbour")
     memory.set("user.address", f"{CANARY} street 4")
     reader = apsw.Connection(str(db_path))
     reader.set_busy_timeout(0)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM facts").fetchall()
-    connection = memory._writing()
-    connection.set_busy_timeout(50)
+    monkeypatch.setattr(db, "connect", partial(db.connect, busy_seconds=0.05))
     assert memory.forget("user.address") == ["shared"]
     reader.execute("COMMIT")
     reader.close()
     memory.sync()
+    assert not residue(db_path.parent, CANARY)
+
+
+def test_a_fact_that_was_only_hidden_is_erased_too(memory: Memory, db_path: Path) -> None:
+    memory.set("user.address", f"{CANARY} street 4")
+    query(db_path, "UPDATE facts SET is_deleted = 1")
+    assert memory.facts() == []
+    assert memory.forget("user.address") == ["shared"]
+    assert query(db_path, "SELECT count(*) FROM facts") == [(0,)]
+    assert query(db_path, "SELECT count(*) FROM tombstones") == [(2,)]
+    assert not residue(db_path.parent, CANARY)
+
+
+def test_forgetting_a_fact_does_not_rewrite_the_lexicon(
+    memory: Memory, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.say("a sentence about the harbour")
+    memory.sync()
+    memory.set("user.address", "Elm Street 4")
+    purged: list[int] = []
+    monkeypatch.setattr(erase.lexicon, "purge", lambda connection: purged.append(1))
+    memory.forget("user.address")
+    assert purged == []
+
+
+def held_back(memory: Memory, db_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget a fact while another process's snapshot keeps the write-ahead log back."""
+    memory.set("user.address", f"{CANARY} street 4")
+    memory.facts()  # a connection stays open: who closes the last one empties the log
+    reader = apsw.Connection(str(db_path))
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM facts").fetchall()
+    with monkeypatch.context() as patch:
+        patch.setattr(db, "connect", partial(db.connect, busy_seconds=0.05))
+        assert memory.forget("user.address") == ["shared"]
+    reader.execute("COMMIT")
+    reader.close()
+    assert residue(db_path.parent, CANARY)
+
+
+def test_an_unfinished_erasure_is_finished_by_a_sync_without_a_source(
+    db_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(Settings(db_path=db_path, embedder="none")) as memory:
+        held_back(memory, db_path, monkeypatch)
+        with pytest.raises(SourceAbsent):
+            memory.sync()
+        assert not residue(db_path.parent, CANARY)
+
+
+def test_an_unfinished_erasure_is_finished_before_a_log_that_is_busy(
+    memory: Memory, log: Log, db_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.say("a sentence about the harbour")
+    held_back(memory, db_path, monkeypatch)
+    monkeypatch.setattr(log, "check", lambda: None)
+
+    def busy(*args: object) -> None:
+        raise SourceBusy("the log is held")
+
+    monkeypatch.setattr(log, "read", busy)
+    with pytest.raises(SourceBusy):
+        memory.sync()
+    assert not residue(db_path.parent, CANARY)
+
+
+def test_an_erasure_that_comes_while_another_one_finishes_stays_to_be_finished(
+    memory: Memory, log: Log, db_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pass in another process erases passages just when a fact's erasure takes its note away."""
+    log.say(f"my question holds the word {CANARY}")
+    memory.sync()
+    memory.set("user.address", "Elm Street 4")
+    checkpoint = db.checkpoint
+
+    def meanwhile(connection: apsw.Connection) -> bool:
+        done = checkpoint(connection)
+        other = db.connect(db_path)
+        with db.transaction(other, db_path):
+            erase.erase_passages(other, [1], LATER)
+        other.close()
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(db, "checkpoint", meanwhile)
+        memory.forget("user.address")
+    with memory._writing() as connection:
+        assert erase.finish(connection, db_path)
     assert not residue(db_path.parent, CANARY)
 
 
@@ -200,8 +292,8 @@ def test_a_prune_that_was_cut_short_is_finished_by_the_next_pass(
 def test_erasing_nothing_moves_no_generation(memory: Memory, db_path: Path) -> None:
     query(db_path, "INSERT INTO spaces (model, dimension, document_prefix, query_prefix, probe, created_at)"
                    " VALUES ('m', 1, '', '', '', '')")  # fmt: skip
-    connection = memory._writing()
-    erase.erase_passages(connection, [], LATER)
+    with memory._writing() as connection:
+        erase.erase_passages(connection, [], LATER)
     assert query(db_path, "SELECT generation FROM spaces") == [(0,)]
 
 

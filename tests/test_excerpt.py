@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from helpers import Clock, Log, open_memory, query, recalled
+from helpers import START, Clock, Log, open_memory, query, recalled
 
 from clawmark import clean
 from clawmark.guard.secrets import Secret
 from clawmark.memory import Memory
-from clawmark.recall.excerpt import EXCERPT_LENGTH
+from clawmark.model import Gone, Message, Turn, Wanted
+from clawmark.recall.excerpt import EXCERPT_LENGTH, Reader
+from clawmark.store.passages import EPOCH
 
 NEEDLE = "the spare key hangs behind the boiler"
 
@@ -115,3 +120,40 @@ def test_two_logs_of_one_utterance_stand_in_for_each_other(memory: Memory, log: 
     memory.sync()
     del log.sessions["b"]
     assert len(recalled(memory, "spare key boiler")) == 1
+
+
+def test_who_said_it_and_when_is_what_the_row_says(memory: Memory, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An entry read alone cannot always tell: a time taken from the line before, a sender named by the session."""
+    log.say("the spare key hangs behind the boiler", "a")
+    log.session("g", kind="group")
+    log.say("the participants key hangs in the shed", "g", origin="participant", author="Jonas", window="w1")
+    log.say("a line of the newest window", "g", window="w2")
+    memory.sync()
+    get = log.get
+
+    def alone(wanted: Sequence[Wanted]) -> list[Message | Gone]:
+        answers = get(wanted)
+        return [
+            m if isinstance(m, Gone) else replace(m, origin="host", note="cron", author="nobody", at=EPOCH)
+            for m in answers
+        ]
+
+    monkeypatch.setattr(log, "get", alone)
+    (found,) = recalled(memory, "spare key boiler")
+    assert (found.at, found.role, found.author) == (START + timedelta(minutes=1), "user", None)
+    (theirs,) = memory.block(Turn("where is the key of the participants", session="g", scope="main")).recalled
+    assert (theirs.role, theirs.author) == ("user", "Jonas")
+    built = memory.block("where does the spare key hang?")
+    assert '- (2026-01-05, you) "the spare key hangs behind the boiler"' in built.text
+
+
+def test_only_parts_of_todays_recipe_are_read_back_exactly(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say(a_long_message())
+    log.say("a short sentence about the lighthouse")
+    memory.sync()
+    ids = [row[0] for row in query(db_path, "SELECT id FROM passages ORDER BY id")]
+    reader = Reader({log.name: log}, clean.Rules())
+    query(db_path, "UPDATE passages SET recipe = recipe - 1 WHERE id < ?", ids[-1])
+    with memory._reading() as connection:
+        assert [live.passage_id for live in reader.read(connection, ids)] == ids
+        assert [live.passage_id for live in reader.read(connection, ids, exact=True)] == ids[-1:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers import START, Clock, Log, dump, open_memory, query, recalled, residue, words_of
@@ -11,10 +12,11 @@ from helpers import START, Clock, Log, dump, open_memory, query, recalled, resid
 from clawmark.errors import DatabaseBusy, SourceBusy
 from clawmark.jobs import index as index_job
 from clawmark.memory import Memory
-from clawmark.model import Fault
+from clawmark.model import Batch, Fault, Stream
 from clawmark.store import cursors
 from clawmark.testing import FakeEmbedder, ListSource
 
+DANGLING = "SELECT count(*) FROM passages WHERE previous_id NOT IN (SELECT id FROM passages)"
 LONG = "the spare key hangs on the hook behind the boiler in the cellar"
 
 
@@ -138,6 +140,54 @@ def test_the_old_words_of_a_changed_text_leave_the_file(memory: Memory, log: Log
     log.edit(said, "the meeting is in Porto on Tuesday")
     memory.sync()
     assert not residue(db_path.parent, "zqcanaryxenon7731")
+
+
+def test_two_lines_with_one_ref_in_one_batch_leave_the_later_text(memory: Memory, log: Log, db_path: Path) -> None:
+    """A host that logs a message again, edited: the first text is erased while the batch is being written."""
+    log.say("a sentence before it about the lighthouse")
+    log.say("the meeting is in zqcanaryxenon on Tuesday", ref="s1/twice")
+    log.say("the meeting is in Porto on Tuesday", ref="s1/twice")
+    log.say("the sentence after it speaks of lavender")
+    memory.sync()
+    assert not recalled(memory, "zqcanaryxenon")
+    assert not any("zqcanaryxenon" in row for row in dump(db_path)["lexicon"])
+    assert [e.excerpt for e in recalled(memory, "Porto")][:1] == ["the meeting is in Porto on Tuesday"]
+    assert recalled(memory, "lavender"), "the index goes on behind it"
+    assert query(db_path, DANGLING) == [(0,)]
+    assert not residue(db_path.parent, "zqcanaryxenon")
+    assert memory.sync().failures == ()
+
+
+def test_a_predecessor_erased_inside_a_batch_leaves_no_link_to_it(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say("the meeting is in zqcanaryxenon on Tuesday", ref="s1/twice")
+    log.say("the answer in between speaks of lavender", origin="assistant")
+    log.say("the meeting is in Porto on Tuesday", ref="s1/twice")
+    log.say("the line behind it speaks of marzipan", origin="assistant")
+    memory.sync()
+    assert query(db_path, DANGLING) == [(0,)]
+    assert query(db_path, "SELECT count(*) FROM stale_passages") == [(0,)]
+    assert not any("zqcanaryxenon" in row for row in dump(db_path)["lexicon"])
+    assert recalled(memory, "lavender") and recalled(memory, "marzipan")
+
+
+def test_thousands_of_one_short_word_cost_no_more_than_linear(
+    memory: Memory, log: Log, db_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = 0
+    has_entry = index_job.passages.has_entry
+
+    def counted(*args: Any) -> bool:
+        nonlocal asked
+        asked += 1
+        return has_entry(*args)
+
+    monkeypatch.setattr(index_job.passages, "has_entry", counted)
+    count = 3_000
+    for number in range(count):
+        log.say("continue", ref=f"s1/entry-{number:08d}")
+    memory.sync()
+    assert passages(db_path) == count
+    assert 0 < asked <= index_job.COPIES * count
 
 
 # --- rows and cursor commit together ----------------------------------------------------------------------------------
@@ -312,6 +362,16 @@ def test_a_new_window_starts_a_conversation(memory: Memory, log: Log, db_path: P
     assert query(db_path, "SELECT count(*) FROM conversations") == [(2,)]
 
 
+def test_a_log_that_began_anew_goes_on_in_a_conversation_of_its_own(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say("the last sentence before the log was rewritten")
+    memory.sync()
+    home = log.sessions["s1"]
+    home.entries, home.era = [], home.era + 1
+    log.say("the first sentence of what was written anew")
+    memory.sync()
+    assert query(db_path, "SELECT count(DISTINCT conversation_id) FROM passages WHERE previous_id IS NULL") == [(2,)]
+
+
 # --- what is left out, and what fails ---------------------------------------------------------------------------------
 
 
@@ -360,6 +420,50 @@ def test_a_stream_that_fails_holds_up_no_other_and_deletes_nothing(memory: Memor
     assert recalled(memory, "praline")
     assert recalled(memory, "marzipan")
     assert [e.event_type for e in memory.events(1)] == ["source_failed"]
+
+
+def failures(memory: Memory) -> list[str | None]:
+    return [e.detail for e in memory.events() if e.event_type == "source_failed"]
+
+
+def test_an_unreadable_stream_is_one_event_however_often_it_is_tried(memory: Memory, log: Log) -> None:
+    log.say("alpha speaks of marzipan", "a")
+    log.broken.add("a")
+    for _ in range(5):
+        assert memory.sync().failures == ("a cannot be read",)
+    assert failures(memory) == ["a cannot be read"]
+
+
+def test_each_of_two_unreadable_streams_is_one_event(memory: Memory, log: Log) -> None:
+    log.say("alpha speaks of marzipan", "a")
+    log.say("beta speaks of nougat", "b")
+    log.broken |= {"a", "b"}
+    for _ in range(5):
+        memory.sync()
+    assert sorted(map(str, failures(memory))) == ["a cannot be read", "b cannot be read"]
+
+
+@pytest.mark.parametrize("gives", ["nothing", "the same again"])
+def test_a_source_that_never_gets_on_is_a_failure_and_no_loop(
+    memory: Memory, log: Log, gives: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = log.say("alpha speaks of marzipan", "a")
+    log.say("beta speaks of nougat", "b")
+    read, reads = log.read, 0
+
+    def stuck(stream: Stream, cursor: str | None, limit: int) -> Batch:
+        nonlocal reads
+        if stream.name == "b":
+            return read(stream, cursor, limit)
+        reads += 1
+        assert reads < 50, "read for ever"
+        return Batch([] if gives == "nothing" else [said], "0:0", end=False)
+
+    monkeypatch.setattr(log, "read", stuck)
+    report = memory.sync()
+    assert len(report.failures) == 1 and "does not get on in a" in report.failures[0]
+    assert recalled(memory, "nougat"), "the other stream is read"
+    assert failures(memory) == list(report.failures)
 
 
 def test_a_busy_log_is_tried_later_and_loses_nothing(memory: Memory, log: Log) -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import apsw
 import numpy as np
 import pytest
 from helpers import Clock, Log, fake, open_memory, query
 
+from clawmark.errors import DatabaseBusy
 from clawmark.memory import Memory
 from clawmark.recall.matrix import Matrix, Snapshot
+from clawmark.store import vectors
 
 
 @pytest.fixture
@@ -27,7 +31,8 @@ def filled(db_path: Path, log: Log, clock: Clock) -> Iterator[Memory]:
 
 
 def snapshot(memory: Memory, matrix: Matrix | None = None) -> Snapshot:
-    found = (matrix or Matrix()).current(memory._reading())
+    with memory._reading() as connection:
+        found = (matrix or Matrix()).current(connection)
     assert found is not None
     return found
 
@@ -107,4 +112,41 @@ def test_a_damaged_vector_is_passed_over(filled: Memory, db_path: Path) -> None:
 def test_without_a_space_there_is_no_snapshot(memory: Memory, log: Log) -> None:
     log.say("a sentence that waits for its vector")
     memory.sync()
-    assert Matrix().current(memory._reading()) is None
+    with memory._reading() as connection:
+        assert Matrix().current(connection) is None
+
+
+def test_an_older_snapshot_knows_nothing_of_rows_appended_since(filled: Memory, log: Log) -> None:
+    matrix = Matrix()
+    first = snapshot(filled, matrix)
+    before = first.vectors.copy()
+    for number in range(30):
+        log.say(f"sentence {number} that comes later and speaks of moorings", "later")
+    filled.sync()
+    second = snapshot(filled, matrix)
+    assert len(second.ids) == len(first.ids) + 30
+    assert first.rows_of(second.ids[-3:].tolist()).tolist() == [-1, -1, -1]
+    assert np.array_equal(first.vectors, before)
+    mask = first.allowed(None, "later", True)
+    assert mask is not None and mask.shape == first.ids.shape and not mask.any()
+
+
+def test_a_load_that_was_broken_off_leaves_no_row_twice(
+    filled: Memory, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    matrix = Matrix()
+    snapshot(filled, matrix)
+    for number in range(3):
+        log.say(f"sentence {number} that comes later and speaks of moorings", "later")
+    filled.sync()
+
+    def broken(*args: Any) -> Iterator[Any]:
+        yield next(iter(between(*args)))
+        raise apsw.BusyError("in the middle of it")
+
+    between = vectors.between
+    with monkeypatch.context() as patch:
+        patch.setattr(vectors, "between", broken)
+        with pytest.raises(DatabaseBusy):
+            snapshot(filled, matrix)
+    assert snapshot(filled, matrix).ids.tolist() == snapshot(filled).ids.tolist()

@@ -6,17 +6,22 @@ import gc
 import logging
 import os
 import secrets
+import socket
 import threading
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from helpers import Clock, Log, fake, open_memory, query, recalled, residue
 
+from clawmark.embed import Kind
 from clawmark.errors import DatabaseUnwritable, Refused, SourceAbsent, SourceBusy, UsageError
 from clawmark.memory import Memory
 from clawmark.model import Block, SyncReport, Turn
 from clawmark.settings import Settings
+from clawmark.testing import FakeEmbedder
 
 QUESTION = "what is the boat called?"
 
@@ -225,6 +230,32 @@ def test_the_scope_is_the_sessions_or_the_only_one(memory: Memory, log: Log) -> 
     assert [e.conversation for e in memory.block(Turn(QUESTION, session="w")).recalled] == ["w"]
 
 
+def test_the_scope_a_turn_names_is_the_only_one_recalled(memory: Memory, log: Log) -> None:
+    """ "shared" is where facts stand; an agent that happens to be called so is still another one."""
+    log.session("x", scope="shared")
+    log.say("the boat of the other agent is called Alma", "x")
+    log.say("the boat is called Sira", "m")
+    memory.sync()
+    assert [e.conversation for e in memory.block(Turn(QUESTION, scope="main")).recalled] == ["m"]
+    assert [e.conversation for e in memory.search(QUESTION, scope="main").recalled] == ["m"]
+
+
+def test_a_group_session_known_from_the_log_gets_no_fact_without_being_told(memory: Memory, log: Log) -> None:
+    log.session("g", kind="group")
+    log.say("the boat is called Sira", "d")
+    log.say("we spoke of the boat here as well", "g", window="w1")
+    log.say("and of something else", "g", window="w2")
+    memory.sync()
+    memory.set("pref.boat", "blue")
+    built = memory.block(Turn(QUESTION, session="g"))
+    assert built.facts == () and "blue" not in built.text
+    assert {e.conversation for e in built.recalled} == {"g"}
+    assert memory.block(Turn(QUESTION, session="d")).facts
+    assert memory.block(Turn(QUESTION, session="unknown")).facts
+    assert memory.block(Turn(QUESTION, session="g", kind="direct")).facts, "what the host says goes first"
+    assert not memory.block(Turn(QUESTION, session="d", kind="group")).facts
+
+
 # --- what fails around it --------------------------------------------------------------------------------------------------
 
 
@@ -250,6 +281,34 @@ def test_no_log_is_one_line_and_facts_still_work(machine: Path, db_path: Path) -
         memory.set("pref.editor", "Helix")
         assert memory.block("hello").text
         assert any(problem.startswith("source:") for problem in memory.status()["problems"])
+
+
+def test_a_wrong_source_setting_costs_recall_and_never_the_facts(
+    db_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Memory.open(Settings(db_path=db_path, embedder="none", source="nonsense")) as memory:
+        memory.set("pref.editor", "Helix")
+        assert [f.key for f in memory.block(QUESTION).facts] == ["pref.editor"]
+        assert "nonsense" in caplog.text
+        assert any("CLAWMARK_SOURCE" in problem for problem in memory.status()["problems"])
+        with pytest.raises(UsageError, match=r"CLAWMARK_SOURCE names 'nonsense'.*transcripts"):
+            memory.sync()
+
+
+def test_a_host_whose_name_cannot_exist_costs_the_vectors_alone(
+    db_path: Path, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python's own look-up refuses such a name with an error that is none of the system's."""
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, *args, **kwargs: host.encode("idna"))
+    log.say("the boat is called Sira and lies in the harbour")
+    with open_memory(db_path, log, embedder=fake(), clock=clock) as memory:
+        memory.sync()
+    for url in ("http://a..b/v1", f"http://{'a' * 64}.example/v1"):
+        settings = Settings(db_path=db_path, embedding_url=url, embedding_model="m", embedding_dim=64)
+        with Memory.open(settings, sources=[log], clock=clock) as memory:
+            assert memory.block(QUESTION).recalled
+            assert any(problem.startswith("embedder:") for problem in memory.status()["problems"])
+            memory.sync()
 
 
 def test_an_embedder_that_fails_costs_its_list_alone(db_path: Path, log: Log, clock: Clock) -> None:
@@ -319,6 +378,13 @@ def test_as_many_events_as_asked_for_newest_first(memory: Memory) -> None:
     assert memory.events(0) == memory.events(-1) == []
 
 
+def test_an_event_tells_its_time_as_a_time(memory: Memory, clock: Clock) -> None:
+    memory.set("pref.n", "value")
+    (event,) = memory.events()
+    assert event.created_at == clock.now
+    assert event.as_json()["created_at"] == clock.now.isoformat()
+
+
 def test_status_says_what_there_is(memory: Memory, log: Log, db_path: Path) -> None:
     log.say("the boat is called Sira and lies in the harbour")
     memory.sync()
@@ -372,6 +438,63 @@ def test_threads_may_share_one_memory(memory: Memory, log: Log) -> None:
         thread.join()
     assert failures == []
     assert len(memory.facts()) == 4
+
+
+class Waiting(FakeEmbedder):
+    """While `held`, documents wait for `go`; queries never do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held, self.waits, self.go = False, threading.Event(), threading.Event()
+
+    def embed(self, texts: Sequence[str], kind: Kind = "document") -> list[Any]:
+        if self.held and kind == "document":
+            self.waits.set()
+            self.go.wait(20)
+        return super().embed(texts, kind)
+
+
+def test_a_block_and_a_fact_wait_for_no_sync_that_is_embedding(db_path: Path, log: Log, clock: Clock) -> None:
+    embedder = Waiting()
+    log.say("the boat is called Sira and lies in the harbour")
+    with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
+        memory.sync()
+        log.say("one more sentence that waits for its vector")
+        embedder.held = True
+        reports: list[SyncReport] = []
+        thread = threading.Thread(target=lambda: reports.append(memory.sync()))
+        thread.start()
+        try:
+            assert embedder.waits.wait(20)
+            assert memory.block(QUESTION).recalled
+            assert recalled(memory, "waits for its vector"), "what is indexed is found by its words"
+            memory.set("pref.editor", "Helix")
+            assert memory.forget("pref.editor") == ["shared"]
+            assert memory.status()["pending"] == {"new": 1}
+            assert reports == [], "the pass is still at it"
+        finally:
+            embedder.go.set()
+            thread.join()
+        assert [report.vectors for report in reports] == [1]
+
+
+def test_closing_waits_for_the_pass_that_is_running(db_path: Path, log: Log, clock: Clock) -> None:
+    embedder = Waiting()
+    embedder.held = True
+    log.say("the boat is called Sira and lies in the harbour")
+    memory = open_memory(db_path, log, embedder=embedder, clock=clock)
+    reports: list[SyncReport] = []
+    syncing = threading.Thread(target=lambda: reports.append(memory.sync()))
+    syncing.start()
+    assert embedder.waits.wait(20)
+    closing = threading.Thread(target=memory.close)
+    closing.start()
+    closing.join(0.05)
+    assert closing.is_alive()
+    embedder.go.set()
+    closing.join()
+    syncing.join()
+    assert [report.vectors for report in reports] == [1]
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")

@@ -6,17 +6,13 @@ from pathlib import Path
 
 import apsw
 import pytest
-from helpers import query
+from helpers import LATER, migrate, opened, query
 
 from clawmark.store import db, migrations
 
 
 def schema(path: Path) -> list[tuple[object, ...]]:
     return query(path, "SELECT type, name, sql FROM sqlite_master ORDER BY name")
-
-
-def opened(path: Path) -> None:
-    db.open_database(path, migrations.migrate, migrations.LATEST)
 
 
 def test_opening_twice_changes_nothing(db_path: Path) -> None:
@@ -38,6 +34,11 @@ def test_user_version_is_the_copy_of_schema_version(db_path: Path) -> None:
     assert query(db_path, "PRAGMA user_version") == query(db_path, "SELECT max(version) FROM schema_version")
 
 
+def test_a_step_is_recorded_with_the_time_that_was_given(db_path: Path) -> None:
+    opened(db_path)
+    assert query(db_path, "SELECT DISTINCT applied_at FROM schema_version") == [(LATER.isoformat(),)]
+
+
 def test_the_tables_people_audit_keep_their_columns(db_path: Path) -> None:
     opened(db_path)
     expected = {
@@ -57,7 +58,7 @@ def test_a_later_step_that_fails_leaves_the_old_schema(db_path: Path, monkeypatc
     steps = (*migrations.MIGRATIONS, (migrations.LATEST + 1, ("CREATE TABLE extra (x)", "CREATE TABLE facts (x)")))
     monkeypatch.setattr(migrations, "MIGRATIONS", steps)
     with pytest.raises(Exception, match="facts"):
-        db.open_database(db_path, migrations.migrate, migrations.LATEST + 1)
+        db.open_database(db_path, migrate, migrations.LATEST + 1)
     assert schema(db_path) == before
     assert query(db_path, "PRAGMA user_version") == [(migrations.LATEST,)]
 
@@ -67,7 +68,7 @@ def test_a_later_step_runs_once_and_is_recorded(db_path: Path, monkeypatch: pyte
     latest = migrations.LATEST + 1
     monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, (latest, ("CREATE TABLE extra (x)",))))
     for _ in range(2):
-        db.open_database(db_path, migrations.migrate, latest)
+        db.open_database(db_path, migrate, latest)
     assert query(db_path, "SELECT version FROM schema_version ORDER BY 1") == [(latest - 1,), (latest,)]
     assert query(db_path, "PRAGMA user_version") == [(latest,)]
 

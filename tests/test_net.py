@@ -7,6 +7,7 @@ import gzip
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from clawmark.errors import EmbedderDown, EmbedderError
 
 
 def post(url: str, seconds: float = 5.0, key: str | None = None) -> net.Answer:
-    return net.post_json(f"{url}/v1/embeddings", {"input": ["x"]}, key=key, seconds=seconds)
+    return net.post_json(f"{url}/v1/embeddings", {"input": ["x"]}, key=key, seconds=seconds, allowed=())
 
 
 @pytest.mark.parametrize(
@@ -211,5 +212,35 @@ def test_it_works_inside_a_running_event_loop() -> None:
 
 def test_what_is_sent_is_json() -> None:
     with serving(lambda request: Reply(200, {})) as server:
-        net.post_json(f"{server.url}/x", {"input": ["größer 東京"]}, key=None, seconds=5)
+        net.post_json(f"{server.url}/x", {"input": ["größer 東京"]}, key=None, seconds=5, allowed=())
     assert json.dumps(server.requests[0].body, ensure_ascii=False) == '{"input": ["größer 東京"]}'
+
+
+def test_a_name_look_up_that_hangs_ends_within_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's look-up knows no deadline of its own."""
+    awake = threading.Event()
+
+    def hang(*args: Any, **kwargs: Any) -> Any:
+        awake.wait(20)
+        raise socket.gaierror(-3, "Temporary failure in name resolution")
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    began = time.monotonic()
+    try:
+        with pytest.raises(EmbedderDown, match=r"box\.example did not answer within 0\.2 s"):
+            post("http://box.example", seconds=0.2)
+        assert time.monotonic() - began < 2
+    finally:
+        awake.set()
+
+
+def test_a_request_asks_for_consent_itself() -> None:
+    with pytest.raises(EmbedderError, match="CLAWMARK_ALLOW_REMOTE"):
+        post("http://8.8.8.8")
+
+
+def test_an_address_that_is_none_is_an_error_of_ours() -> None:
+    """A server may be named by hand, past the settings."""
+    for url in ("http://127.0.0.1:99999", "http://[::1"):
+        with pytest.raises(EmbedderError):
+            post(url)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import pytest
 from helpers import Log, dump, query, recalled
 
+from clawmark.jobs import prune as job
 from clawmark.memory import Memory
+from clawmark.model import Stream
 
 
 def test_a_deleted_session_is_not_recalled(memory: Memory, log: Log) -> None:
@@ -109,3 +114,43 @@ def test_a_busy_log_leaves_a_stale_passage_for_the_next_pass(memory: Memory, log
     assert not [e for e in recalled(memory, "lavender") if e.ref != answer_to.ref]
     memory.sync()
     assert recalled(memory, "lavender")
+
+
+def test_a_stream_renamed_during_a_pass_is_not_pruned(
+    memory: Memory, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A listing that meets a rename shows the stream under neither name."""
+    log.say("the surprise is a kayak", "a")
+    log.say("the boat is called Sira", "b")
+    memory.sync()
+    streams = log.streams
+
+    def meets_a_rename() -> Iterator[Stream]:
+        if "a" not in log.sessions:
+            yield from streams()
+            return
+        log.rename("a", "a.reset")
+        yield from (stream for stream in streams() if stream.name != "a.reset")
+
+    monkeypatch.setattr(log, "streams", meets_a_rename)
+    assert memory.sync().pruned == 0
+    assert len(recalled(memory, "kayak")) == 1
+    report = memory.sync()
+    assert (report.kept, report.pruned) == (0, 0)
+    assert len(recalled(memory, "kayak")) == 1
+    assert query(memory.path, "SELECT name FROM streams ORDER BY name") == [("a.reset",), ("b",)]
+
+
+def test_a_stale_passage_that_cannot_be_read_back_holds_up_no_other(
+    memory: Memory, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "BATCH", 1)
+    for word in ("quinces", "medlars", "lavender"):
+        log.say(f"a sentence that speaks of {word} and of nothing else")
+    memory.sync()
+    query(memory.path, "INSERT INTO stale_passages SELECT id FROM passages")
+    query(memory.path, "DELETE FROM lexicon")
+    query(memory.path, "UPDATE passages SET recipe = recipe - 1 WHERE id = 1")
+    memory.sync()
+    assert recalled(memory, "medlars") and recalled(memory, "lavender")
+    assert query(memory.path, "SELECT passage_id FROM stale_passages") == [(1,)]

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clawmark.guard import secrets
-from clawmark.guard.secrets import RULES, Secret, find, mask
+from clawmark.guard.secrets import RULES, Secret, _known_words, find, mask
 
 ALNUM = string.ascii_letters + string.digits
 URL = ALNUM + "-_"
@@ -392,3 +392,18 @@ def test_time_is_bounded_on_hostile_repetition() -> None:
 )
 def test_a_megabyte_of_one_literal_takes_less_than_two_seconds(unit: str) -> None:
     assert cpu_seconds(unit * (1_000_000 // len(unit)), 2.0) < 2.0
+
+
+def test_the_cache_of_known_words_holds_no_value() -> None:
+    assert mask("my password is hunter2-xy!9") == "my password is [REDACTED:password]"
+    mask("the pin is 4711 and hunter2-xy!9 again, as a word of its own: hunter2-xy!9 ; passwort: Gr\u00fcn-Haus7")
+    assert not [word for word in _known_words if any(part in word for part in ("hunter2", "xy!9", "4711", "haus7"))]
+    assert all(word.rstrip(".,!?").isalpha() for word in _known_words)
+
+
+def test_the_cache_of_known_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(secrets, "_MOST_WORDS", 100)
+    _known_words.clear()
+    for number in range(26 * 26):
+        mask(f"the word{chr(97 + number // 26)}{chr(97 + number % 26)} key")
+    assert len(_known_words) <= 100

@@ -49,6 +49,12 @@ def test_empty_means_the_default(name: str, monkeypatch: pytest.MonkeyPatch) -> 
         ("CLAWMARK_EMBEDDER", "best"),
         ("CLAWMARK_DISABLED", "perhaps"),
         ("CLAWMARK_EMBEDDING_URL", "127.0.0.1:8092"),
+        ("CLAWMARK_EMBEDDING_URL", "http://[::1"),
+        ("CLAWMARK_EMBEDDING_URL", "http://box:99999/v1"),
+        ("CLAWMARK_EMBEDDING_URL", "http://box:port"),
+        ("CLAWMARK_EMBEDDING_URL", "http://box:0"),
+        ("CLAWMARK_EMBEDDING_URL", "http://"),
+        ("CLAWMARK_EMBEDDING_URL", "ftp://box/v1"),
         ("CLAWMARK_TIMEZONE", "Mars/Olympus"),
     ],
 )
@@ -117,6 +123,44 @@ def test_a_key_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAWMARK_EMBEDDING_API_KEY", "s3cr3t-value")
     settings = load()
     assert "s3cr3t-value" not in f"{settings!r} {settings} {settings.model_dump()} {settings.model_dump_json()}"
+
+
+@pytest.mark.parametrize("key", ["schlüssel-4711", "k\u200bey-4711", "key-4711\nX-Other: 1", "key\t4711"])
+def test_a_key_that_cannot_be_sent_is_refused_and_never_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAWMARK_EMBEDDING_API_KEY", key)
+    with pytest.raises(SettingsError, match="CLAWMARK_EMBEDDING_API_KEY: a key of printable ASCII") as wrong:
+        load()
+    assert "4711" not in str(wrong.value)
+
+
+def test_a_password_in_a_broken_url_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAWMARK_EMBEDDING_URL", "http://user:hunter2@box:99999/v1")
+    with pytest.raises(SettingsError, match="CLAWMARK_EMBEDDING_URL") as wrong:
+        load()
+    assert "hunter2" not in str(wrong.value)
+
+
+def test_an_unknown_argument_is_named_with_the_known_ones() -> None:
+    with pytest.raises(SettingsError, match=r"'dbpath' is no setting.*db_path"):
+        load(dbpath="x")
+
+
+def test_a_misspelt_name_is_refused_where_settings_are_made() -> None:
+    with pytest.raises(ValueError, match="dbpath"):
+        Settings(dbpath="x")  # type: ignore[call-arg]
+
+
+def test_a_misspelt_name_in_the_file_is_named_as_it_stands_there() -> None:
+    configure("CLAWMARK_RECAL=off\n")
+    with pytest.raises(SettingsError) as wrong:
+        load()
+    assert "CLAWMARK_RECAL=" in str(wrong.value).upper()
+    assert "CLAWMARK_CLAWMARK" not in str(wrong.value).upper()
+
+
+def test_openclaws_own_variable_may_stand_in_the_file() -> None:
+    configure("OPENCLAW_STATE_DIR=/srv/openclaw\n")
+    assert load().openclaw_state_dir == Path("/srv/openclaw")
 
 
 def test_settings_are_the_only_reader_of_the_environment() -> None:

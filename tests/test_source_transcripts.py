@@ -16,10 +16,11 @@ from typing import Any
 
 import apsw
 import pytest
+from helpers import fake, open_memory, recalled
 
 from clawmark.errors import SourceAbsent, SourceBusy, SourceCorrupt, SourceDrift, SourceError
 from clawmark.model import Batch, Gone, Message, Role, Stream, Wanted
-from clawmark.source import MessageSource, Places
+from clawmark.source import Folders, MessageSource
 from clawmark.testing import START, SourceContract, drain, everything, messages_of, wanted
 from clawmark_sources.openclaw import TranscriptSource, jsonl
 from clawmark_sources.openclaw.messages import passed_over
@@ -86,7 +87,7 @@ class FilesLog:
         self.count = 0
 
     def source(self) -> TranscriptSource:
-        return TranscriptSource(Places(None, self.root))
+        return TranscriptSource(Folders(None, self.root))
 
     def path(self, session: str) -> Path:
         return self.folder / f"{session}.jsonl"
@@ -183,7 +184,7 @@ class SqliteLog:
         self.db.execute("INSERT INTO schema_meta VALUES ('primary', 'agent', 23, ?)", (agent,))
 
     def source(self) -> TranscriptSource:
-        return TranscriptSource(Places(None, self.root))
+        return TranscriptSource(Folders(None, self.root))
 
     def new_session(self, name: str, key: str = "agent:main:main", **columns: Any) -> str:
         session = session_id(name)
@@ -308,7 +309,7 @@ def shared(*parts: str) -> Path:
 
 
 def recorded(version: str) -> TranscriptSource:
-    return TranscriptSource(Places(shared("fixtures", "openclaw", version, "state"), Path("nowhere")))
+    return TranscriptSource(Folders(shared("fixtures", "openclaw", version, "state"), Path("nowhere")))
 
 
 def test_the_recorded_files_give_exactly_their_messages() -> None:
@@ -395,7 +396,7 @@ def test_the_recorded_data_is_read_without_a_trace(tmp_path: Path) -> None:
         state = tmp_path / version
         shutil.copytree(shared("fixtures", "openclaw", version, "state"), state)
         before = {path: path.read_bytes() for path in state.rglob("*") if path.is_file()}
-        source = TranscriptSource(Places(state, Path("nowhere")))
+        source = TranscriptSource(Folders(state, Path("nowhere")))
         source.get(wanted(everything(source)))
         assert {path: path.read_bytes() for path in state.rglob("*") if path.is_file()} == before
 
@@ -603,7 +604,7 @@ def test_reading_many_files_lists_their_folder_once(files: FilesLog, monkeypatch
     for name in "abcdefgh":
         files.append(files.new_session(name), "user", "hello", START)
     for place in (files.root, files.folder):
-        source = TranscriptSource(Places(place, Path("nowhere")))
+        source = TranscriptSource(Folders(place, Path("nowhere")))
         streams = list(source.streams())
         listed = 0
         scandir = os.scandir
@@ -1165,7 +1166,7 @@ def test_the_scope_is_the_agent_that_the_database_names(tmp_path: Path) -> None:
 def test_a_state_an_agent_and_a_sessions_folder_are_all_understood(tmp_path: Path, place: str) -> None:
     files = FilesLog(tmp_path)
     files.append(files.new_session("a"), "user", "hello", START)
-    source = TranscriptSource(Places(tmp_path / place, Path("nowhere")))
+    source = TranscriptSource(Folders(tmp_path / place, Path("nowhere")))
     source.check()
     (read,) = everything(source)
     assert (read.scope, read.text) == ("main", "hello")
@@ -1175,7 +1176,7 @@ def test_a_folder_named_before_the_update_leads_to_the_database(tmp_path: Path) 
     rows = SqliteLog(tmp_path)
     rows.append(rows.new_session("a"), "user", "hello", START)
     (rows.home / "sessions").mkdir()
-    source = TranscriptSource(Places(rows.home / "sessions", Path("nowhere")))
+    source = TranscriptSource(Folders(rows.home / "sessions", Path("nowhere")))
     source.check()
     assert [m.text for m in everything(source)] == ["hello"]
 
@@ -1184,10 +1185,10 @@ def test_a_bare_folder_takes_its_agent_from_the_session_keys(tmp_path: Path) -> 
     folder = tmp_path / "copied" / "sessions"
     folder.mkdir(parents=True)
     (folder / "s.jsonl").write_bytes(compact(user("1", "hello")) + b"\n")
-    source = TranscriptSource(Places(folder, Path("nowhere")))
+    source = TranscriptSource(Folders(folder, Path("nowhere")))
     assert [m.scope for m in everything(source)] == ["main"]
     (folder / "sessions.json").write_text(json.dumps({"agent:work:main": {"sessionId": "s"}}))
-    assert [m.scope for m in everything(TranscriptSource(Places(folder, Path("nowhere"))))] == ["work"]
+    assert [m.scope for m in everything(TranscriptSource(Folders(folder, Path("nowhere"))))] == ["work"]
 
 
 def test_every_agent_is_read_and_kept_apart(tmp_path: Path) -> None:
@@ -1206,7 +1207,7 @@ def test_nothing_there_says_what_was_looked_for(tmp_path: Path, made: Sequence[s
     for folder in made:
         (tmp_path / folder).mkdir(parents=True)
     with pytest.raises(SourceAbsent) as absent:
-        TranscriptSource(Places(None, tmp_path)).check()
+        TranscriptSource(Folders(None, tmp_path)).check()
     for part in (str(tmp_path), "openclaw-agent.sqlite", "2026.7.2", "sessions/*.jsonl"):
         assert part in str(absent.value)
 
@@ -1215,8 +1216,8 @@ def test_a_place_that_is_not_there_is_absent(tmp_path: Path) -> None:
     for place in (tmp_path / "missing", tmp_path / "file"):
         (tmp_path / "file").touch()
         with pytest.raises(SourceAbsent, match=str(place)):
-            TranscriptSource(Places(place, tmp_path)).check()
-        assert str(place) in TranscriptSource(Places(place, tmp_path)).describe()
+            TranscriptSource(Folders(place, tmp_path)).check()
+        assert str(place) in TranscriptSource(Folders(place, tmp_path)).describe()
 
 
 def damage(path: Path, change: Callable[[bytes], bytes]) -> None:
@@ -1249,6 +1250,87 @@ def test_four_failures_are_told_apart(tmp_path: Path) -> None:
             everything(rows.source())
         assert str(rows.path) in str(raised.value)
         assert rows.path.read_bytes() == before
+
+
+@pytest.mark.parametrize("damaged", ["alpha", "omega"])
+def test_a_damaged_agent_stops_no_other(tmp_path: Path, damaged: str) -> None:
+    for agent in ("alpha", "omega"):
+        rows = SqliteLog(tmp_path, agent)
+        rows.append(rows.new_session("a", f"agent:{agent}:main"), "user", f"hello from {agent}", START)
+        rows.db.close()
+        if agent == damaged:
+            damage(rows.path, lambda data: b"not a database, " * 400)
+    healthy = {"alpha": "omega", "omega": "alpha"}[damaged]
+    source = TranscriptSource(Folders(None, tmp_path))
+    source.check()
+    listed: list[Stream] = []
+    with pytest.raises(SourceCorrupt, match=damaged):
+        for stream in source.streams():
+            listed.append(stream)  # noqa: PERF402 - what came before the error counts
+    assert [stream.scope for stream in listed] == [healthy]
+    read = messages_of(drain(source, listed[0]))
+    assert [m.text for m in read] == [f"hello from {healthy}"]
+    assert source.get(wanted(read)) == read
+
+
+def test_when_every_agent_is_damaged_the_check_says_so(tmp_path: Path) -> None:
+    rows = SqliteLog(tmp_path)
+    rows.db.close()
+    damage(rows.path, lambda data: b"not a database, " * 400)
+    with pytest.raises(SourceCorrupt):
+        TranscriptSource(Folders(None, tmp_path)).check()
+
+
+def test_a_pass_over_a_damaged_agent_and_a_healthy_one_keeps_what_both_gave(tmp_path: Path, db_path: Path) -> None:
+    """What cannot be read just now is not pruned, and what can be is read on and recalled."""
+    logs = {agent: SqliteLog(tmp_path, agent) for agent in ("alpha", "omega")}
+    for agent, rows in logs.items():
+        session = rows.new_session(agent, f"agent:{agent}:main")
+        rows.append(session, "user", f"the boat of {agent} is called Sira", START)
+    with open_memory(db_path, TranscriptSource(Folders(None, tmp_path))) as memory:
+        assert memory.sync().kept == 2
+        logs["alpha"].db.close()
+        whole = logs["alpha"].path.read_bytes()
+        damage(logs["alpha"].path, lambda data: b"not a database, " * 400)
+        logs["omega"].append(
+            session_id("omega"), "assistant", "and the boat of omega is red", START + timedelta(minutes=1)
+        )
+        report = memory.sync()
+        assert (report.kept, report.pruned, len(report.failures)) == (1, 0, 1)
+        assert len(recalled(memory, "boat", scope="omega")) == 2
+        assert [e.event_type for e in memory.events()] == ["source_failed"]
+        damage(logs["alpha"].path, lambda data: whole)
+        assert memory.sync().failures == ()
+        assert len(recalled(memory, "boat")) == 3
+
+
+def two_agents(root: Path) -> dict[str, SqliteLog]:
+    logs = {agent: SqliteLog(root, agent) for agent in ("alpha", "omega")}
+    for agent, rows in logs.items():
+        session = rows.new_session(agent, f"agent:{agent}:main")
+        rows.append(session, "user", f"the boat of {agent} is called Sira", START)
+        rows.db.close()
+    return logs
+
+
+def test_a_damaged_agent_costs_a_search_its_own_lines_alone(tmp_path: Path, db_path: Path) -> None:
+    logs = two_agents(tmp_path)
+    with open_memory(db_path, TranscriptSource(Folders(None, tmp_path))) as memory:
+        memory.sync()
+        damage(logs["alpha"].path, lambda data: b"not a database, " * 400)
+        assert [e.excerpt for e in recalled(memory, "boat")] == ["the boat of omega is called Sira"]
+
+
+def test_a_damaged_agent_costs_the_others_no_vector(tmp_path: Path, db_path: Path) -> None:
+    logs = two_agents(tmp_path)
+    embedder = fake()
+    with open_memory(db_path, TranscriptSource(Folders(None, tmp_path)), embedder=embedder) as memory:
+        embedder.down = True
+        assert memory.sync().pending == 2
+        embedder.down = False
+        damage(logs["alpha"].path, lambda data: b"not a database, " * 400)
+        report = memory.sync()
+        assert (report.vectors, report.pending, len(report.failures)) == (1, 1, 1)
 
 
 def test_a_held_database_is_busy(rows: SqliteLog, monkeypatch: pytest.MonkeyPatch) -> None:

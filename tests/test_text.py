@@ -128,6 +128,9 @@ def test_jaccard_is_symmetric_and_between_0_and_1(a: set[str], b: set[str]) -> N
 @example("a" + "\u0301" * 100, 50)
 @example("\r\n" * 50, 33)
 @example("\U0001f1f8\U0001f1ea" * 50, 71)
+@example("\u0e01\u0e33\u0301", 2)  # a vowel sign that Unicode calls a letter
+@example("\u0915\u094d\u0937\u093f", 3)  # two consonants joined to one
+@example("\u1100\uac01\u0301", 2)  # a jamo and the syllable it belongs to
 def test_a_boundary_is_a_border_between_visible_characters(said: str, at: int) -> None:
     """F10, told by a walk over the whole text."""
     found = text.boundary(said, at)

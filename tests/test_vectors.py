@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import apsw
 import numpy as np
 import pytest
 from helpers import LATER, Clock, Log, fake, open_memory, query, recalled
@@ -16,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from clawmark import memory as memories
 from clawmark.embed import Failure, checked
 from clawmark.jobs import vectors as job
 from clawmark.memory import Memory
+from clawmark.model import Space
 from clawmark.recall.matrix import Matrix
 from clawmark.store import vectors
 from clawmark.testing import FakeEmbedder
@@ -195,10 +196,12 @@ def test_a_vector_that_comes_late_is_noticed(with_vectors: Memory, log: Log, emb
     fill(log, 2)
     with_vectors.sync()
     matrix = Matrix()
-    first = matrix.current(with_vectors._reading())
+    with with_vectors._reading() as connection:
+        first = matrix.current(connection)
     fill(log, 3)
     with_vectors.sync()
-    second = matrix.current(with_vectors._reading())
+    with with_vectors._reading() as connection:
+        second = matrix.current(connection)
     assert first is not None and second is not None
     assert (len(first.ids), len(second.ids)) == (2, 5)
 
@@ -247,7 +250,8 @@ def test_old_vectors_are_never_compared(db_path: Path, log: Log, clock: Clock, m
 
         monkeypatch.setattr(new, "embed", few)
         memory.sync()
-        snapshot = Matrix().current(memory._reading())
+        with memory._reading() as connection:
+            snapshot = Matrix().current(connection)
         assert snapshot is not None
         assert snapshot.space.model == "two"
         ours = query(db_path, "SELECT passage_id FROM message_vectors v JOIN spaces s ON s.id = v.space_id"
@@ -276,6 +280,57 @@ def test_a_query_in_another_space_falls_back_to_words(db_path: Path, log: Log, c
 def test_a_passage_erased_meanwhile_gets_no_vector(with_vectors: Memory, log: Log, db_path: Path) -> None:
     fill(log, 2)
     with_vectors.sync()
-    connection: apsw.Connection = with_vectors._writing()
-    vectors.add(connection, 1, [(999, np.ones(64, dtype=np.float32))], LATER)
+    with with_vectors._writing() as connection:
+        vectors.add(connection, 1, [(999, np.ones(64, dtype=np.float32))], LATER)
     assert query(db_path, "SELECT count(*) FROM message_vectors") == [(2,)]
+
+
+def test_a_query_vector_is_never_used_in_another_space(
+    db_path: Path, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two models of one dimension: nothing but the space tells their vectors apart."""
+    fill(log, 5)
+    given: list[tuple[str, Any]] = []
+
+    def noted(connection: Any, reader: Any, asked: Any, vector: Any, snapshot: Any) -> list[Any]:
+        given.append((snapshot.space.model, vector))
+        return []
+
+    one = fake("one")
+    with open_memory(db_path, log, embedder=one, clock=clock) as memory:
+        memory.sync()
+        monkeypatch.setattr(memories, "recall", noted)
+        memory.search("topic3")
+        memory.search("topic3")
+        assert one.asked.count("topic3") == 1, "remembered in its own space"
+        with open_memory(db_path, log, embedder=fake("two"), clock=clock) as other:
+            other.sync()
+        memory.search("topic3")
+    assert [(model, vector is None) for model, vector in given] == [("one", False), ("one", False), ("two", True)]
+
+
+def test_a_query_is_embedded_anew_when_the_model_changed(db_path: Path, log: Log, clock: Clock) -> None:
+    fill(log, 5)
+    embedder = fake("one")
+    with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
+        memory.sync()
+        memory.search("topic3")
+        embedder.space = Space("two", 64)
+        memory.sync()
+        memory.search("topic3")
+        memory.search("topic3")
+    assert embedder.asked.count("topic3") == 2
+
+
+def test_a_part_of_an_older_recipe_is_not_embedded_as_the_whole_message(
+    with_vectors: Memory, log: Log, embedder: FakeEmbedder, db_path: Path
+) -> None:
+    """Where the borders lay then is unknown now; a vector of other words would stand for ever."""
+    embedder.down = True
+    log.say("a paragraph of a long message about planks and paint. " * 60)
+    with_vectors.sync()
+    query(db_path, "UPDATE passages SET recipe = recipe - 1")
+    embedder.down = False
+    assert with_vectors.sync().vectors == 0
+    assert not any("planks" in said for said in embedder.asked)
+    assert query(db_path, "SELECT DISTINCT reason FROM pending_vectors") == [("text_gone",)]

@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -78,18 +78,32 @@ def search(query: str, limit: int | None, scope: str | None, as_json: bool) -> N
     "--host", default="cli", metavar="NAME", help="Whose caps apply: cli, openclaw or claude-code.", show_default=True
 )
 @click.option("--session", metavar="ID", help="The running session; what its model still sees is left out.")
+@click.option(
+    "--kind",
+    type=click.Choice(["direct", "group"]),
+    help="Whether others read along.  [default: what the log says of the session]",
+)
 @_SCOPE
 @_JSON
-def block(prompt: str, host: str, session: str | None, scope: str | None, as_json: bool) -> None:
+def block(
+    prompt: str,
+    host: str,
+    session: str | None,
+    kind: Literal["direct", "group"] | None,
+    scope: str | None,
+    as_json: bool,
+) -> None:
     """Print the memory block that an agent would get for PROMPT (nothing when there is nothing to say)."""
     from clawmark.model import Turn
 
     with _memory() as memory:
-        built = memory.block(Turn(prompt, host=host, scope=scope, session=session))
+        built = memory.block(Turn(prompt, host=host, scope=scope, session=session, kind=kind))
     if as_json:
         return _print_json(built.as_json())
     if built.text:
         click.echo(built.text)
+    else:
+        click.echo("nothing to say", err=True)
 
 
 @cli.command("set")
@@ -114,6 +128,9 @@ def set_(key: str, value: str, scope: str, as_json: bool) -> None:
 @_JSON
 def forget(key: str, scope: str | None, as_json: bool) -> None:
     """Erase the fact KEY for good."""
+    from clawmark.facts import gate
+
+    key = gate.key(key)
     with _memory() as memory:
         scopes = memory.forget(key, scope=scope)
     if as_json:
@@ -134,10 +151,18 @@ def facts(scope: str | None, as_json: bool) -> None:
         return _print_json({"facts": [fact.as_json() for fact in stored]})
     for fact in stored:
         click.echo(f"{fact.key}: {defuse(fact.value)}  ({fact.source}, {fact.scope}, {fact.updated_at:%Y-%m-%d})")
+    if not stored:
+        click.echo("no facts yet", err=True)
 
 
 @cli.command()
-@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="How many of the newest.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 100_000, clamp=True),
+    default=50,
+    show_default=True,
+    help="How many of the newest.",
+)
 @_JSON
 def events(limit: int, as_json: bool) -> None:
     """Show the audit trail, newest first."""
@@ -149,7 +174,7 @@ def events(limit: int, as_json: bool) -> None:
         return _print_json({"events": [event.as_json() for event in trail]})
     for event in trail:
         said = " ".join(defuse(part) for part in (event.memory_key, event.new_value, event.detail) if part)
-        click.echo(f"{event.created_at[:19]}  {event.event_type:<20}  {event.source}  {said}")
+        click.echo(f"{event.created_at:%Y-%m-%dT%H:%M:%S}  {event.event_type:<20}  {event.source}  {said}")
 
 
 @cli.command()
@@ -193,12 +218,20 @@ def _complain(message: str) -> None:
     click.echo(f"clawmark: {message}", err=True)
 
 
+def _text(argument: str) -> str:
+    """An argument as text: bytes that are no UTF-8 come in as lone surrogates, which nothing can store."""
+    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def main() -> None:
     """The console script: clawmark's own errors end in one line and their exit code."""
-    from clawmark.errors import ClawmarkError
+    from clawmark.errors import EXIT_ERROR, ClawmarkError
 
     try:
-        cli(prog_name="clawmark")
+        cli(args=[_text(argument) for argument in sys.argv[1:]], prog_name="clawmark")
     except ClawmarkError as error:
         _complain(str(error))
         sys.exit(error.exit_code)
+    except OSError as error:  # standard output is full or closed; clawmark's own files have errors of their own
+        _complain(f"cannot write: {error.strerror or error}")
+        sys.exit(EXIT_ERROR)

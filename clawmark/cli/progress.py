@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
+
+from clawmark.model import Progress
 
 EVERY_TERMINAL, EVERY_LOG = 0.1, 5.0
 BAR = 30
 
 
 @contextmanager
-def shown(*, quiet: bool) -> Iterator[Callable[[str, int, int | None], None] | None]:
+def shown(*, quiet: bool) -> Iterator[Progress | None]:
     """A progress callback for `Memory.sync`; None when `quiet`. The bar is wiped at the end."""
     if quiet:
         yield None

@@ -6,6 +6,7 @@ whole batch.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,11 @@ from clawmark.model import Space
 if TYPE_CHECKING:
     from clawmark.model import Vector
 
-QUERY_SECONDS, DOCUMENT_SECONDS = 1.5, 60.0
+QUERY_SECONDS, DOCUMENT_SECONDS = 1.0, 60.0
 """A prompt waits for its own vector only; background work may take its time."""
+
+REST_SECONDS = 30.0
+"""After a failure prompts do not ask again for so long: a server that hangs costs one of them its wait, not each."""
 
 
 class HttpEmbedder:
@@ -36,13 +40,13 @@ class HttpEmbedder:
         allowed: Collection[str] = (),
     ) -> None:
         self._url = net.endpoint(url, "embeddings")
-        self._base = url
         self._model = model
         self._key = key
         self._dimension = dimension
         self._prefixes = {"query": query_prefix, "document": document_prefix}
         self._allowed = allowed
         self._send_type = True
+        self._down_until = 0.0
         self.name = f"endpoint ({net.host_of(self._url)})"
 
     @property
@@ -53,11 +57,9 @@ class HttpEmbedder:
         return Space(self._model, self._dimension, self._prefixes["document"], self._prefixes["query"])
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> list[Vector | Failure]:
-        net.require_consent(self._base, self._allowed)  # each time: what a name resolves to can change
-        results = self._embedded([self._prefixes[kind] + text for text in texts], kind)
-        if len(results) > 1 and all(isinstance(result, Failure) and result.reason == "refused" for result in results):
-            raise EmbedderDown(f"{self.name} refused all it was sent; recall runs on words.")
-        return results
+        if kind == "query" and time.monotonic() < self._down_until:
+            raise EmbedderDown(f"{self.name} did not answer just now; recall runs on words.")
+        return self._embedded([self._prefixes[kind] + text for text in texts], kind)
 
     def _embedded(self, texts: Sequence[str], kind: Kind) -> list[Vector | Failure]:
         """A batch that is refused is halved down to the text, or the number of texts, that is to blame."""
@@ -72,14 +74,12 @@ class HttpEmbedder:
     def _ask(self, texts: Sequence[str], kind: Kind) -> Any:
         """The decoded answer; None where the server refuses these texts: too many, too long, or one that breaks it."""
         payload: dict[str, Any] = {"model": self._model, "input": list(texts)}
-        if self._send_type:
-            # Servers that choose the prefix themselves need it; those that refuse unknown fields are asked without it.
-            payload["input_type"] = "query" if kind == "query" else "passage"
-        seconds = QUERY_SECONDS if kind == "query" else DOCUMENT_SECONDS
-        answer = net.post_json(self._url, payload, key=self._key, seconds=seconds)
+        # Servers that choose the prefix themselves need it; those that refuse unknown fields are asked without it.
+        typed = payload | {"input_type": "query" if kind == "query" else "passage"}
+        answer = self._post(typed if self._send_type else payload, kind)
         if answer.status in (400, 422) and self._send_type:
-            self._send_type = False
-            return self._ask(texts, kind)
+            answer = self._post(payload, kind)
+            self._send_type = answer.status != 200
         if answer.status in (400, 413, 422, 500):
             return None
         if answer.status in (401, 403, 404) or 300 <= answer.status < 400:
@@ -88,6 +88,14 @@ class HttpEmbedder:
         if answer.status != 200 or answer.body is None:
             raise EmbedderDown(f"{self.name} answered {answer.status}; recall runs on words.")
         return answer.body
+
+    def _post(self, payload: dict[str, Any], kind: Kind) -> net.Answer:
+        seconds = QUERY_SECONDS if kind == "query" else DOCUMENT_SECONDS
+        try:
+            return net.post_json(self._url, payload, key=self._key, seconds=seconds, allowed=self._allowed)
+        except EmbedderDown:
+            self._down_until = time.monotonic() + REST_SECONDS
+            raise
 
     def _placed(self, body: Any, count: int) -> list[Vector | Failure]:
         items = body.get("data") if isinstance(body, dict) else None

@@ -33,10 +33,10 @@ def key(raw: str) -> str:
 def value(raw: str) -> str:
     """`raw` without outer blanks. Raises Refused VALUE_SIZE for a blank or long one, SECRET for one that holds a secret."""
     text = without_surrogates(raw).strip()
-    if not markers.defuse(text):
-        raise Refused("VALUE_SIZE", "the value is blank")
     if len(text) > VALUE_LENGTH:
         raise Refused("VALUE_SIZE", f"a value has at most {VALUE_LENGTH} characters; this one has {len(text)}")
+    if not markers.defuse(text):
+        raise Refused("VALUE_SIZE", "the value is blank")
     found = secrets.find(text)
     if found:
         raise Refused("SECRET", f"the value holds a secret ({found[0].kind}); it was not stored")

@@ -16,15 +16,15 @@ FACTS, RECALLED = "## Facts", "## Recalled context"
 _NONCE = r"(?: ?[0-9a-f]{4,16})?"
 _OPEN = rf"\[Memory{_NONCE}: ?DATA recalled"
 _CLOSE = rf"\[End Memory{_NONCE}\]"
-_BLOCK = re.compile(rf"{_OPEN}.*?{_CLOSE}", re.DOTALL | re.IGNORECASE)
+_EDGE = re.compile(rf"(?P<open>{_OPEN})|{_CLOSE}", re.IGNORECASE)
 _TORN = re.compile(
-    rf"{_OPEN}[^\n]*(?:\n[>\s]*(?:never execute or obey[^\n]*|## (?:Facts|Recalled context)[^\n]*|- [^\n]*|\(\d+ more[^\n]*)?)*",
+    rf"{_OPEN}[^\n]*(?:\n[> \t]*(?:never execute or obey[^\n]*|## (?:Facts|Recalled context)[^\n]*|- [^\n]*"
+    r"|\(\d+ more[^\n]*)?(?=\n|\Z))*",
     re.IGNORECASE,
 )
-_STRAY = re.compile(rf"{_CLOSE}", re.IGNORECASE)
 _HINT = re.compile(r"\[(?:End )?Memory", re.IGNORECASE)
 
-_MARKER = re.compile(r"[\[({<«‹【〔〖「『⟦]\s*(?:end\s*)?memory", re.IGNORECASE)
+_MARKER = re.compile(r"[\[({<«‹【〔〖「『⟦][\s\"'“”‘’`]*(?:end\s*)?memory", re.IGNORECASE)
 _IMAGE_OR_LINK = re.compile(r"!?\[([^\[\]]{0,500})\]\(([^()\s]{1,2000})[^()]{0,200}\)")
 _HEADING = re.compile(r"#{1,6}(?=\s*(?:facts|recalled)\b)", re.IGNORECASE)
 _BLANKS = re.compile(r"\s+")
@@ -41,15 +41,34 @@ def closing(nonce: str) -> str:
     return f"[End Memory {nonce}]"
 
 
+ROUNDS = 8
+"""Taking one marker away can put the halves of another together. Nested deeper than this it was made to be."""
+
+
 def strip(text: str) -> str:
     """`text` without guard blocks: whole ones, ones whose end is missing, and stray closing markers."""
-    if not _HINT.search(text):
-        return text
-    before = None
-    while before != text:  # taking one away can put the halves of another together
-        before = text
-        text = _STRAY.sub("", _TORN.sub("", _BLOCK.sub("", text)))
-    return text.strip()
+    for _ in range(ROUNDS):
+        if not _HINT.search(text):
+            return text
+        stripped = _stripped(text)
+        if stripped == text:
+            return text
+        text = stripped
+    return _HINT.sub("", text)
+
+
+def _stripped(text: str) -> str:
+    """One pass from left to right: a block reaches from its opening to the next closing marker, whatever is between."""
+    kept: list[str] = []
+    position = 0
+    opened: int | None = None
+    for edge in _EDGE.finditer(text):
+        if edge["open"]:
+            opened = edge.start() if opened is None else opened
+            continue
+        kept.append(text[position : edge.start() if opened is None else opened])
+        position, opened = edge.end(), None
+    return ("".join(kept) + _TORN.sub("", text[position:])).strip()
 
 
 def quote(text: str) -> str:
@@ -59,20 +78,22 @@ def quote(text: str) -> str:
 
 def defuse(text: str) -> str:
     """`text` on one line, without invisible characters, links as text, and marker look-alikes broken up."""
-    text, before = _visible(text), None
-    while before != text:  # taking one look-alike apart can make another
+    text = _visible(text)
+    for _ in range(ROUNDS):  # taking one look-alike apart can make another
         before = text
         text = _BLANKS.sub(" ", text).strip()
         text = _IMAGE_OR_LINK.sub(r"\1 \2", text)
         text = _HEADING.sub("", text)
         if "memory" in unicodedata.normalize("NFKD", text).casefold():
             text = _without_markers(text)
-    return text
+        if text == before:
+            return text
+    return text.replace("[", "").replace("]", "").replace("#", "")
 
 
 def _without_markers(text: str) -> str:
     """Brackets in front of "memory" or "end memory" go, in the compatibility form too: `［ＥＮＤ Ｍｅｍｏｒｙ` counts."""
-    text = _MARKER.sub(lambda m: m[0][1:].lstrip(), text)
+    text = _MARKER.sub(lambda m: m[0][1:].lstrip(" \"'“”‘’`"), text)
     plain = unicodedata.normalize("NFKC", text)
     if plain != text and _MARKER.search(plain):
         return _without_markers(plain)

@@ -1054,7 +1054,7 @@ def _due_in(word: str) -> int:
 
 
 _known_words: dict[str, int] = {}
-"""People use the same words again and again: word → _due_in(word). What is longer than _CACHED_WORD is not kept."""
+"""People use the same words again and again: word → _due_in(word). Kept are words of letters alone, never a value."""
 _MOST_WORDS = 1 << 16
 
 
@@ -1067,7 +1067,7 @@ def _due(low: str) -> int:
     for word in low.split():
         known = _known_words.get(word)
         bits = _due_in(word) if known is None else known
-        if known is None and len(word) <= _CACHED_WORD:
+        if known is None and len(word) <= _CACHED_WORD and word.rstrip(".,!?").isalpha():
             if len(_known_words) >= _MOST_WORDS:
                 _known_words.clear()
             _known_words[word] = bits

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from bisect import bisect, insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +20,8 @@ import apsw
 
 from clawmark import clean
 from clawmark.erase import erase_passages
-from clawmark.errors import DatabaseBusy, SourceBusy, SourceError
-from clawmark.model import Batch, Fault, Message, Stream, digest
+from clawmark.errors import DatabaseBusy, SourceAbsent, SourceBusy, SourceDrift, SourceError
+from clawmark.model import Batch, Fault, Message, Progress, Stream, digest
 from clawmark.source import MessageSource
 from clawmark.store import cursors, events, lexicon, passages, vectors
 from clawmark.store.db import transaction
@@ -29,8 +30,8 @@ from clawmark.text import canonical, length_in_letters, lexical, split
 BATCH = 500
 """Messages asked of a source at once."""
 
-GROUP, GROUP_STREAMS = 2_000, 500
-"""Messages, and batches of different streams, that share a transaction and so one wait for the disk."""
+GROUP, GROUP_STREAMS, GROUP_LETTERS = 2_000, 500, 8_000_000
+"""Messages, batches of different streams and characters that share a transaction and so one wait for the disk."""
 
 SILENCE_MS = 6 * 3_600_000
 """A longer silence ends a conversation."""
@@ -44,11 +45,11 @@ repeated "ok" and a sentence said again months later stay their own."""
 ENTRY_ID_LENGTH = 8
 """A shorter entry id may be a mere count; two of them being equal says nothing."""
 
+COPIES = 4
+"""How many earlier utterances of the same text, the nearest in time, are asked whether they are copies."""
+
 VECTOR_LETTERS = 20
 """Shorter passages are found by their words; a vector of "ok, thanks" is near everything."""
-
-RECIPE = clean.VERSION * 100 + 1
-"""How a passage's text came about: cleaning, parts and lexicon form. Part numbers hold within one recipe."""
 
 FAULT_EVENTS = 20
 """Unreadable entries of one batch that get an event of their own; the rest shares one."""
@@ -87,6 +88,7 @@ class Prepared:
     at: int
     content_key: bytes
     text_hash: bytes
+    author: str | None
     long: bool
     follows: bool
     parts: Sequence[Part]
@@ -109,9 +111,9 @@ def index(
     rules: clean.Rules,
     clock: Callable[[], datetime],
     tally: Tally,
-    progress: Callable[[str, int, int | None], None],
-) -> set[str]:
-    """Read everything that is new; returns the names of all streams that exist now.
+    progress: Progress,
+) -> set[str] | None:
+    """Read everything that is new; returns the names of all streams that exist now, None where there is no log.
 
     A stream that cannot be read is put on `tally.failures` and the others go on; a busy source raises SourceBusy.
     """
@@ -125,27 +127,45 @@ def index(
             progress("messages", tally.read, None)
             group.clear()
 
-    for stream in source.streams():
-        seen.add(stream.name)
-        old = known.get(stream.name)
-        if old is not None and (old.mark, old.place) == (stream.mark, source.place):
-            continue
-        try:
-            for read in _reads(connection, source, stream, rules):
-                group.append(read)
-                if len(group) >= GROUP_STREAMS or sum(len(read.batch.messages) for read in group) >= GROUP:
-                    flush()
-        except SourceBusy:
-            flush()
-            raise
-        except SourceError as failure:
-            tally.failures.append(failure)
+    def failed(failure: SourceError, scope: str | None) -> None:
+        tally.failures.append(failure)
+        if not events.is_known(connection, "source_failed", source.name, str(failure)):  # not one per try
             with transaction(connection, path):
-                events.add(
-                    connection, "source_failed", clock(), source=source.name, scope=stream.scope, detail=str(failure)
-                )
+                events.add(connection, "source_failed", clock(), source=source.name, scope=scope, detail=str(failure))
+
+    try:
+        for stream in source.streams():
+            seen.add(stream.name)
+            old = known.get(stream.name)
+            if old is not None and (old.mark, old.place) == (stream.mark, source.place):
+                continue
+            try:
+                for read in _reads(connection, source, stream, rules):
+                    group.append(read)
+                    if _is_full(group):
+                        flush()
+            except SourceBusy:
+                raise
+            except SourceError as failure:
+                failed(failure, stream.scope)
+    except SourceBusy:
+        flush()
+        raise
+    except SourceAbsent:
+        return None
+    except SourceError as failure:  # what could be listed was read; a log that cannot be listed is none that is gone
+        failed(failure, None)
     flush()
     return seen
+
+
+def _is_full(group: Sequence[Read]) -> bool:
+    messages = [message for read in group for message in read.batch.messages]
+    return (
+        len(group) >= GROUP_STREAMS
+        or len(messages) >= GROUP
+        or sum(len(message.text) for message in messages) >= GROUP_LETTERS
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +185,8 @@ def _reads(connection: apsw.Connection, source: MessageSource, stream: Stream, r
     end = False
     while not end:
         batch = source.read(stream, start, BATCH)
+        if not batch.end and batch.cursor == start:
+            raise SourceDrift(f"{source.name} does not get on in {stream.name}; its adapter is at fault.")
         yield Read(stream, start, batch, *prepare(batch, rules))
         start, end = batch.cursor, batch.end
 
@@ -189,8 +211,8 @@ def _commit(
             start, thread = _decode(value)
             if start != read.start:
                 raise DatabaseBusy(f"another process moved the cursor {name}; try again.")
-            if batch.messages and batch.before is None:
-                thread = Thread()  # the source began anew, or begins
+            if batch.restarted:
+                thread = Thread()
             row_id = passages.stream_id(connection, source.name, source.place, stream)
             thread = _write(connection, row_id, stream, read.prepared, thread, seen, total, now)
             for fault in _fault_details(batch.faults):
@@ -239,7 +261,9 @@ def prepare(batch: Batch, rules: clean.Rules) -> tuple[list[Prepared], Counter[s
         parts: list[Part] = []
         for text in split(result.text):
             own = lexical(text)
-            parts.append(Part(own_words(message, own), said or "", length_in_letters(text) >= VECTOR_LETTERS))
+            parts.append(
+                Part(own_words(message, result.author, own), said or "", length_in_letters(text) >= VECTOR_LETTERS)
+            )
             said = own
         prepared.append(
             Prepared(
@@ -247,6 +271,7 @@ def prepare(batch: Batch, rules: clean.Rules) -> tuple[list[Prepared], Counter[s
                 passages.to_ms(message.at),
                 content_key(message, result.text),
                 digest(message.text),
+                result.author,
                 len(result.text) >= LONG_TEXT,
                 follows,
                 parts,
@@ -262,17 +287,17 @@ _MONTHS = (
 )  # fmt: skip
 
 
-def own_words(message: Message, said: str) -> str:
+def own_words(message: Message, author: str | None, said: str) -> str:
     """The lexicon's own column for text `said` (in lexicon form): date and speaker in words stand before it, so that
     "in May" and a name find what was said then and by whom."""
     at = message.at
-    speaker = lexical(message.author) if message.author else message.role
+    speaker = lexical(author) if author else message.role
     return f"{_DAYS[at.weekday()]} {at.day} {_MONTHS[at.month - 1]} {at.year} {speaker}: {said}"
 
 
 def content_key(message: Message, text: str) -> bytes:
     """What all copies of one utterance share."""
-    said = "\0".join((message.scope, message.role, canonical(text)))
+    said = "\0".join((message.scope, message.origin, canonical(text)))
     return hashlib.blake2b(said.encode(), digest_size=16).digest()
 
 
@@ -287,7 +312,7 @@ def _fault_details(faults: Sequence[Fault]) -> list[str]:
 class Seen:
     """What the store already holds of a group's messages, looked up at once and kept up while the group is written.
 
-    refs            ref → where it stands          said   content key → (first part's passage, at)
+    refs            ref → where it stands          said   content key → (at, first part's passage), sorted
     conversations   id → (scope, session, window)
     """
 
@@ -316,7 +341,8 @@ def _write(
     """Write a batch, count it in `written`; returns where the stream now stands."""
     thread = _still_there(connection, thread)
     for item in prepared:
-        _drop_changed(connection, stream_row, item, seen, now)
+        if _drop_changed(connection, stream_row, item, seen, now):
+            thread = _still_there(connection, thread)
         ids = _known_passages(connection, item, seen)
         if ids:
             written.known += 1
@@ -324,7 +350,7 @@ def _write(
         else:
             conversation = _conversation(connection, stream, item, thread, seen)
             ids = _insert(connection, conversation, item, thread)
-            seen.said.setdefault(item.content_key, []).append((ids[0], item.at))
+            insort(seen.said.setdefault(item.content_key, []), (item.at, ids[0]))
             written.kept += 1
         _refer(connection, stream_row, item, ids, seen)
         thread = Thread(conversation, ids[-1], item.at)
@@ -335,47 +361,60 @@ def _refer(connection: apsw.Connection, stream_row: int, item: Prepared, ids: Se
     ref = item.message.ref
     passages.add_ref(connection, ref, stream_row, ids, item.message.location, item.text_hash)
     others = [known for known in seen.refs.get(ref, ()) if known.stream_id != stream_row]
-    seen.refs[ref] = others + [passages.KnownRef(ref, stream_row, i, item.text_hash) for i in ids]
+    seen.refs[ref] = others + [passages.KnownRef(ref, stream_row, i, item.text_hash, item.message.scope) for i in ids]
 
 
 def _still_there(connection: apsw.Connection, thread: Thread) -> Thread:
-    """What the cursor remembers may have been erased since."""
-    if thread.passage is None or not passages.exists(connection, thread.passage):
-        return Thread()
-    return thread
+    """What the cursor remembers may have been erased since: the passage, or the whole conversation."""
+    if thread.passage is not None and passages.exists(connection, thread.passage):
+        return thread
+    if thread.conversation is not None and passages.conversation(connection, thread.conversation) is not None:
+        return Thread(thread.conversation, None, thread.at)
+    return Thread()
 
 
-def _drop_changed(connection: apsw.Connection, stream_row: int, item: Prepared, seen: Seen, now: datetime) -> None:
-    """Erase what this stream held under this ref when the host has changed its text."""
+def _drop_changed(connection: apsw.Connection, stream_row: int, item: Prepared, seen: Seen, now: datetime) -> bool:
+    """Erase what this stream held under this ref when the host has changed its text; True when something went."""
     known = seen.refs.get(item.message.ref, [])
     if not any(ref.stream_id == stream_row and ref.text_hash != item.text_hash for ref in known):
-        return
+        return False
     orphans = passages.drop_ref(connection, item.message.ref, stream_row)
+    keys = passages.content_keys(connection, orphans)
     erase_passages(connection, orphans, now)
-    gone = set(orphans)
     seen.refs[item.message.ref] = [ref for ref in known if ref.stream_id != stream_row]
-    for key, places in seen.said.items():
-        seen.said[key] = [place for place in places if place[0] not in gone]
+    for key in keys & seen.said.keys():
+        seen.said[key] = [one for one in seen.said[key] if one[1] not in orphans]
+    seen.conversations.clear()
+    return True
 
 
 def _known_passages(connection: apsw.Connection, item: Prepared, seen: Seen) -> list[int]:
     """The passages that already hold this utterance: under its ref, or as another copy of it."""
     known = seen.refs.get(item.message.ref, ())
-    same = sorted({ref.passage_id for ref in known if ref.text_hash == item.text_hash})
+    same = sorted(
+        {ref.passage_id for ref in known if (ref.text_hash, ref.scope) == (item.text_hash, item.message.scope)}
+    )
     if same:
         return same
     within = SAME_LONG_TEXT_MS if item.long else SAME_MOMENT_MS
     _, slash, entry = item.message.ref.rpartition("/")
     named = bool(slash) and len(entry) >= ENTRY_ID_LENGTH
-    for passage_id, at in sorted(seen.said.get(item.content_key, ()), key=lambda one: (abs(one[1] - item.at), one[0])):
+    for at, passage_id in _nearest(seen.said.get(item.content_key, ()), item.at):
         if abs(at - item.at) <= within or (named and passages.has_entry(connection, passage_id, slash + entry)):
             return passages.parts_of(connection, item.content_key, at)
     return []
 
 
+def _nearest(said: Sequence[tuple[int, int]], at: int) -> list[tuple[int, int]]:
+    """The COPIES of `said` (sorted) that are nearest to `at`, nearest first."""
+    place = bisect(said, (at, 0))
+    around = said[max(0, place - COPIES) : place + COPIES]
+    return sorted(around, key=lambda one: (abs(one[0] - at), one[1]))[:COPIES]
+
+
 def _insert(connection: apsw.Connection, conversation: int, item: Prepared, thread: Thread) -> list[int]:
     message = item.message
-    follows = item.follows and conversation == thread.conversation
+    follows = item.follows and thread.passage is not None and conversation == thread.conversation
     previous = thread.passage if follows else None
     ids: list[int] = []
     for number, part in enumerate(item.parts):
@@ -386,10 +425,10 @@ def _insert(connection: apsw.Connection, conversation: int, item: Prepared, thre
             part=number,
             scope=message.scope,
             origin=message.origin,
-            author=message.author,
+            author=item.author,
             at=item.at,
             content_key=item.content_key,
-            recipe=RECIPE,
+            recipe=clean.RECIPE,
         )
         lexicon.add(connection, passage_id, part.own, part.context if number or follows else "")
         if part.wants_vector:

@@ -28,8 +28,11 @@ def prune(
 ) -> int:
     """Erase what came from streams of `source` that are not among `seen`; returns the number of passages erased.
 
-    Streams last seen at another place are left alone: a setting that points elsewhere deletes nothing.
+    Streams last seen at another place are left alone: a setting that points elsewhere deletes nothing. When the log
+    changed its streams since it was read, a missing one may stand under a new name: the next pass decides.
     """
+    if {stream.name for stream in source.streams()} != seen:
+        return 0
     erased = 0
     for name, stream in sorted(passages.known_streams(connection, source.name).items()):
         if name in seen or stream.place != source.place:
@@ -52,12 +55,17 @@ def refresh_stale(connection: apsw.Connection, path: Path, reader: Reader) -> in
     refreshed = last = 0
     while ids := passages.stale(connection, last, BATCH):
         last = ids[-1]
-        live = reader.read(connection, ids)
+        live = reader.read(connection, ids, exact=True)
         with transaction(connection, path):
             found_ids = [found.passage_id for found in live]
             lexicon.remove(connection, found_ids)
             for found in live:
-                lexicon.add(connection, found.passage_id, own_words(found.message, lexical(found.text)), "")
+                lexicon.add(
+                    connection,
+                    found.passage_id,
+                    own_words(found.message, found.message.author, lexical(found.text)),
+                    "",
+                )
             passages.clear_stale(connection, found_ids)
         refreshed += len(live)
     return refreshed

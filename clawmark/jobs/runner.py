@@ -15,14 +15,11 @@ from clawmark.erase import finish
 from clawmark.jobs.index import Tally, index
 from clawmark.jobs.prune import prune, refresh_stale
 from clawmark.jobs.vectors import embed_pending
-from clawmark.model import SyncReport
+from clawmark.model import Progress, SyncReport
 from clawmark.recall.excerpt import Reader
 from clawmark.source import MessageSource
 from clawmark.store import vectors
-from clawmark.store.db import checkpoint, explained, lease
-
-Progress = Callable[[str, int, int | None], None]
-"""Called with ("messages" | "vectors", how many are done, how many there are to do or None while nobody knows)."""
+from clawmark.store.db import checkpoint, lease
 
 
 def no_progress(what: str, done: int, total: int | None) -> None:
@@ -42,22 +39,27 @@ def run(
     wait_seconds: float,
     progress: Progress = no_progress,
 ) -> SyncReport:
-    """Waits its turn up to `wait_seconds`, then DatabaseBusy. A source that fails is raised after the others were read."""
+    """Waits its turn up to `wait_seconds`, then DatabaseBusy.
+
+    A stream that cannot be read is a line of the report's failures, and nothing of its source is pruned in this pass. A
+    busy source ends the pass with SourceBusy.
+    """
     tally = Tally()
     pruned = 0
     with lease(path, wait_seconds):
+        finish(connection, path)  # what an earlier pass erased and could not clean up
         for source in sources:
+            failed = len(tally.failures)
             seen = index(connection, path, source, rules=rules, clock=clock, tally=tally, progress=progress)
-            if not tally.failures:
+            if seen is not None and len(tally.failures) == failed:
                 pruned += prune(connection, path, source, seen, clock=clock)
         refresh_stale(connection, path, reader)
         finish(connection, path)
         written = 0
         if embedder is not None:
             written = embed_pending(connection, path, embedder, reader, clock=clock, rng=rng, progress=progress)
-        with explained(path):
-            checkpoint(connection)
-            pending = vectors.pending_by_reason(connection)
+        checkpoint(connection)
+        pending = vectors.pending_by_reason(connection)
     return SyncReport(
         read=tally.read,
         kept=tally.kept,

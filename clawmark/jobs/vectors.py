@@ -15,12 +15,15 @@ import apsw
 
 from clawmark.embed import Embedder, Failure
 from clawmark.errors import EmbedderDown, EmbedderError
-from clawmark.model import Space
+from clawmark.model import Progress, Space
 from clawmark.recall.excerpt import Reader
 from clawmark.store import events, passages, vectors
 from clawmark.store.db import transaction
 
 BATCH = 32
+MOST_BARREN = 3
+"""Batches in a row without one vector after which the pass gives up: what they held waits, and older texts come next."""
+
 FIRST_RETRY_MS, LAST_RETRY_MS = 60_000, 24 * 3_600_000
 
 
@@ -32,15 +35,19 @@ def embed_pending(
     *,
     clock: Callable[[], datetime],
     rng: random.Random,
-    progress: Callable[[str, int, int | None], None],
+    progress: Progress,
 ) -> int:
     """Embed what is due; returns how many vectors were written. What stays behind is in `pending_vectors`."""
-    written = done = 0
+    written = done = barren = 0
     try:
         _open_space(connection, path, embedder, clock)
         total = vectors.count_due(connection, passages.to_ms(clock()))
         while ids := vectors.due(connection, passages.to_ms(clock()), BATCH):
-            written += _batch(connection, path, embedder, reader, ids, clock, rng)
+            good = _batch(connection, path, embedder, reader, ids, clock, rng)
+            written += good
+            barren = 0 if good else barren + 1
+            if barren == MOST_BARREN:
+                raise EmbedderDown(f"{embedder.name} embedded none of the last {barren} batches.")
             done += len(ids)
             progress("vectors", done, total)
     except (EmbedderDown, EmbedderError) as down:
@@ -60,7 +67,7 @@ def _open_space(connection: apsw.Connection, path: Path, embedder: Embedder, clo
     if active is None or _space(embedder) == active[1]:
         return
     embedder.embed([PROBE])
-    if embedder.space != active[1]:
+    if _space(embedder) not in (None, active[1]):
         with transaction(connection, path):
             vectors.activate(connection, embedder.space, clock())
 
@@ -82,7 +89,7 @@ def _batch(
     clock: Callable[[], datetime],
     rng: random.Random,
 ) -> int:
-    texts = {found.passage_id: found.text for found in reader.read(connection, ids)}
+    texts = {found.passage_id: found.text for found in reader.read(connection, ids, exact=True)}
     wanted = [passage_id for passage_id in ids if passage_id in texts]
     results = embedder.embed([texts[passage_id] for passage_id in wanted], "document") if wanted else []
     good = [(i, r) for i, r in zip(wanted, results, strict=True) if not isinstance(r, Failure)]

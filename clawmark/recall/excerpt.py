@@ -7,7 +7,7 @@ secret rule added today masks what was indexed last year.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import apsw
 
@@ -24,7 +24,7 @@ WINDOW_SOURCE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A passage whose text is there now."""
+    """A passage whose text is there now. `message` says who and when as the row does."""
 
     passage_id: int
     text: str
@@ -35,48 +35,53 @@ class Live:
 class Reader:
     """Reads passages back from the sources that hold them."""
 
-    def __init__(self, sources: Mapping[str, MessageSource], rules: clean.Rules, recipe: int) -> None:
+    def __init__(self, sources: Mapping[str, MessageSource], rules: clean.Rules) -> None:
         self._sources = sources
         self._rules = rules
-        self._recipe = recipe
 
-    def read(self, connection: apsw.Connection, ids: Sequence[int]) -> list[Live]:
-        """The live ones among `ids`, in their order. Raises SourceBusy when a log cannot be read just now."""
-        waiting: dict[int, list[passages.Place]] = {i: [] for i in ids}
-        for place in passages.places(connection, ids):
-            waiting[place.passage_id].append(place)
+    def read(self, connection: apsw.Connection, ids: Sequence[int], *, exact: bool = False) -> list[Live]:
+        """The live ones among `ids`, in their order. Raises SourceBusy when a log cannot be read just now.
+
+        A passage that an older recipe made is given with its whole message for text: fit to take an excerpt from, not to
+        be embedded or indexed as that part. With `exact` it is left out.
+        """
+        waiting: dict[int, list[passages.Ref]] = {i: [] for i in ids}
+        for ref in passages.refs(connection, ids):
+            if not exact or ref.recipe == clean.RECIPE:
+                waiting[ref.passage_id].append(ref)
         live: dict[int, Live] = {}
-        while round_ := [places.pop(0) for places in waiting.values() if places]:
-            for place, message in self._fetch(round_):
-                text = self._text(place, message)
-                if text is not None:
-                    live[place.passage_id] = Live(place.passage_id, text, message, place.source)
-                    waiting[place.passage_id] = []
+        while round_ := [refs.pop(0) for refs in waiting.values() if refs]:
+            for ref, message in self._fetch(round_):
+                found = self._checked(ref, message)
+                if found is not None:
+                    live[ref.passage_id] = found
+                    waiting[ref.passage_id] = []
         return [live[i] for i in ids if i in live]
 
-    def _fetch(self, places: Iterable[passages.Place]) -> list[tuple[passages.Place, Message]]:
-        by_source: dict[str, list[passages.Place]] = {}
-        for place in places:
-            by_source.setdefault(place.source, []).append(place)
-        found: list[tuple[passages.Place, Message]] = []
+    def _fetch(self, refs: Iterable[passages.Ref]) -> list[tuple[passages.Ref, Message]]:
+        by_source: dict[str, list[passages.Ref]] = {}
+        for ref in refs:
+            by_source.setdefault(ref.source, []).append(ref)
+        found: list[tuple[passages.Ref, Message]] = []
         for name, group in by_source.items():
             source = self._sources.get(name)
             if source is None:
                 continue
-            answers = source.get([Wanted(place.stream, place.ref, place.location) for place in group])
-            found += [(p, m) for p, m in zip(group, answers, strict=True) if not isinstance(m, Gone)]
+            answers = source.get([Wanted(ref.stream, ref.ref, ref.location) for ref in group])
+            found += [(ref, m) for ref, m in zip(group, answers, strict=True) if not isinstance(m, Gone)]
         return found
 
-    def _text(self, place: passages.Place, message: Message) -> str | None:
-        if digest(message.text) != place.text_hash:
+    def _checked(self, ref: passages.Ref, message: Message) -> Live | None:
+        if digest(message.text) != ref.text_hash:
             return None
+        message = replace(message, origin=ref.origin, author=ref.author, at=passages.from_ms(ref.at), note="")
         kept = clean.clean(message, self._rules)
         if isinstance(kept, clean.Dropped):
             return None
-        if place.recipe != self._recipe:
-            return cut(kept.text, WINDOW_SOURCE)
+        if ref.recipe != clean.RECIPE:
+            return Live(ref.passage_id, cut(kept.text, WINDOW_SOURCE), message, ref.source)
         parts = split(kept.text)
-        return parts[place.part] if place.part < len(parts) else None
+        return Live(ref.passage_id, parts[ref.part], message, ref.source) if ref.part < len(parts) else None
 
 
 def excerpt(text: str, wanted: Iterable[str]) -> str:

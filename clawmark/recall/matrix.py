@@ -1,13 +1,14 @@
 """The resident vectors: one matrix in memory, a copy of what the file holds and never more than that.
 
 A snapshot is published whole and never changes, so a search on another thread sees one consistent state. Rows are
-appended when the file's highest vector id grew and loaded anew when its generation says that some went away.
+appended, into spare room, when the file's highest vector id grew, and loaded anew when its generation says that some
+went away.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import apsw
@@ -16,17 +17,20 @@ from numpy.typing import NDArray
 
 from clawmark.model import Space
 from clawmark.store import vectors
-from clawmark.store.db import rows
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float32]
+Bools: TypeAlias = NDArray[np.bool_]
+
+SPARE = 1.25
+"""Room that is made beyond what is needed, so that most new vectors are copied once and nothing else is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """Row i is passage ids[i]: unit vector vectors[i] (float32, dimension), its scope and session as codes.
 
-    private marks a participant's words, found only in their own session. order sorts ids into ordered.
+    private marks a participant's words, found only in their own session.
     """
 
     space_id: int
@@ -36,16 +40,13 @@ class Snapshot:
     ids: Ints
     scopes: Ints
     sessions: Ints
-    private: NDArray[np.bool_]
+    private: Bools
     vectors: Floats
-    order: Ints
-    ordered: Ints
+    row_of: dict[int, int]
     scope_codes: dict[str, int]
     session_codes: dict[str, int]
 
-    def allowed(
-        self, scopes: Sequence[str] | None, session: str | None, only_session: bool
-    ) -> NDArray[np.bool_] | None:
+    def allowed(self, scopes: Sequence[str] | None, session: str | None, only_session: bool) -> Bools | None:
         """Which rows may be seen; None = all of them."""
         own = (
             self.sessions == self.session_codes.get(session, -1)
@@ -64,11 +65,10 @@ class Snapshot:
 
     def rows_of(self, passage_ids: Sequence[int]) -> Ints:
         """Row of each passage, -1 where it has no vector."""
-        wanted = np.asarray(passage_ids, dtype=np.int64)
-        if not len(self.ids):
-            return np.full(len(wanted), -1, dtype=np.int64)
-        position = np.minimum(np.searchsorted(self.ordered, wanted), len(self.ordered) - 1)
-        return np.where(self.ordered[position] == wanted, self.order[position], -1)
+        # row_of is shared with later snapshots and may know rows that this one has not.
+        count = len(self.ids)
+        found = [self.row_of.get(passage_id, -1) for passage_id in passage_ids]
+        return np.array([row if row < count else -1 for row in found], dtype=np.int64)
 
 
 class Matrix:
@@ -76,6 +76,7 @@ class Matrix:
 
     def __init__(self) -> None:
         self._snapshot: Snapshot | None = None
+        self._room: _Room | None = None
 
     def current(self, connection: apsw.Connection) -> Snapshot | None:
         """The active space's vectors as they are now; None when there is no space."""
@@ -83,76 +84,74 @@ class Matrix:
         if active is None:
             return None
         space_id, space = active
-        generation = vectors.generation(connection, space_id)
-        last = rows(connection, "SELECT max(id) FROM message_vectors")[0][0] or 0
+        state = (space_id, vectors.generation(connection, space_id))
+        last = vectors.last_id(connection)
         old = self._snapshot
-        if old is None or old.space_id != space_id or old.generation != generation:
-            self._snapshot = _load(connection, space_id, space, generation, last, None)
-        elif old.last_vector != last:
-            self._snapshot = _load(connection, space_id, space, generation, last, old)
+        if old is not None and self._room is not None and (old.space_id, old.generation) == state:
+            if old.last_vector == last:
+                return old
+            after = old.last_vector
+        else:
+            after, self._room = 0, _Room(space.dimension)
+        self._room.load(connection, space_id, after, last)
+        self._snapshot = self._room.snapshot(space, *state, last)
         return self._snapshot
 
 
-def _load(
-    connection: apsw.Connection, space_id: int, space: Space, generation: int, last: int, old: Snapshot | None
-) -> Snapshot:
-    after = 0 if old is None else old.last_vector
-    ((count,),) = rows(
-        connection,
-        "SELECT count(*) FROM message_vectors WHERE id > ? AND id <= ? AND space_id = ?",
-        (after, last, space_id),
-    )
-    scope_codes = {} if old is None else dict(old.scope_codes)
-    session_codes = {} if old is None else dict(old.session_codes)
-    matrix = np.empty((count, space.dimension), dtype=vectors.FORMAT)
-    raw = matrix.view(np.uint8).reshape(-1).data if count else memoryview(b"")
-    width = space.dimension * 4
-    ids, scopes, sessions = (np.empty(count, dtype=np.int64) for _ in range(3))
-    private = np.empty(count, dtype=np.bool_)
-    row = 0
-    for passage_id, scope, session, origin, blob in connection.execute(
-        "SELECT v.passage_id, p.scope, c.session, p.origin, v.embedding FROM message_vectors v"
-        " JOIN passages p ON p.id = v.passage_id JOIN conversations c ON c.id = p.conversation_id"
-        " WHERE v.id > ? AND v.id <= ? AND v.space_id = ? ORDER BY v.id",
-        (after, last, space_id),
-    ):
-        if row == count or len(blob) != width:
-            continue  # written between the two statements, or damaged: the next look, or doctor, deals with it
-        raw[row * width : (row + 1) * width] = blob
-        ids[row] = passage_id
-        scopes[row] = scope_codes.setdefault(scope, len(scope_codes))
-        sessions[row] = session_codes.setdefault(session, len(session_codes))
-        private[row] = origin == "participant"
-        row += 1
-    order = np.argsort(ids[:row], kind="stable")
-    new = Snapshot(
-        space_id,
-        space,
-        generation,
-        last,
-        ids[:row],
-        scopes[:row],
-        sessions[:row],
-        private[:row],
-        matrix[:row].astype(np.float32, copy=False),
-        order,
-        ids[:row][order],
-        scope_codes,
-        session_codes,
-    )
-    return new if old is None else _joined(old, new)
+class _Room:
+    """Arrays with spare room at their end. What a snapshot has seen of them is never written again."""
 
+    def __init__(self, dimension: int) -> None:
+        self.count = 0
+        self.vectors: Floats = np.empty((0, dimension), dtype=np.float32)
+        self.ids: Ints = np.empty(0, dtype=np.int64)
+        self.scopes: Ints = np.empty(0, dtype=np.int64)
+        self.sessions: Ints = np.empty(0, dtype=np.int64)
+        self.private: Bools = np.empty(0, dtype=np.bool_)
+        self.row_of: dict[int, int] = {}
+        self.scope_codes: dict[str, int] = {}
+        self.session_codes: dict[str, int] = {}
 
-def _joined(old: Snapshot, new: Snapshot) -> Snapshot:
-    ids = np.concatenate((old.ids, new.ids))
-    order = np.argsort(ids, kind="stable")
-    return replace(
-        new,
-        ids=ids,
-        scopes=np.concatenate((old.scopes, new.scopes)),
-        sessions=np.concatenate((old.sessions, new.sessions)),
-        private=np.concatenate((old.private, new.private)),
-        vectors=np.concatenate((old.vectors, new.vectors)),
-        order=order,
-        ordered=ids[order],
-    )
+    def load(self, connection: apsw.Connection, space_id: int, after: int, last: int) -> None:
+        self._grow(vectors.count_between(connection, space_id, after, last))
+        width = self.vectors.shape[1] * 4
+        row = self.count
+        for passage_id, scope, session, origin, blob in vectors.between(connection, space_id, after, last):
+            if len(blob) != width:
+                continue  # damaged; found by its words alone
+            self.vectors[row] = np.frombuffer(blob, dtype=vectors.FORMAT)
+            self.ids[row] = passage_id
+            self.scopes[row] = self.scope_codes.setdefault(scope, len(self.scope_codes))
+            self.sessions[row] = self.session_codes.setdefault(session, len(self.session_codes))
+            self.private[row] = origin == "participant"
+            self.row_of[passage_id] = row
+            row += 1
+        self.count = row  # not before: what was broken off is loaded again
+
+    def _grow(self, more: int) -> None:
+        needed = self.count + more
+        if needed <= len(self.ids):
+            return
+        room = int(needed * SPARE) if self.count else needed
+        for name in ("vectors", "ids", "scopes", "sessions", "private"):
+            old = getattr(self, name)
+            new = np.empty((room, *old.shape[1:]), dtype=old.dtype)
+            new[: self.count] = old[: self.count]
+            setattr(self, name, new)
+
+    def snapshot(self, space: Space, space_id: int, generation: int, last: int) -> Snapshot:
+        n = self.count
+        return Snapshot(
+            space_id,
+            space,
+            generation,
+            last,
+            self.ids[:n],
+            self.scopes[:n],
+            self.sessions[:n],
+            self.private[:n],
+            self.vectors[:n],
+            self.row_of,
+            self.scope_codes,
+            self.session_codes,
+        )

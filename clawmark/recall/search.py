@@ -28,9 +28,10 @@ LIST_LENGTH, CANDIDATES = 300, 100
 
 DAY_MS = 86_400_000
 
-MEANING_ALONE = 3.0
+MEANING_ALONE = 2.0
 """A passage that shares no word with the query must stand out of the log's own cosines by this many deviations. A fixed
-cosine does not carry over from one model to the next."""
+cosine does not carry over from one model to the next. Measured on LoCoMo with e5: at 3 three quarters of the answers
+that share no word are lost, and unrelated questions find something almost as often."""
 
 NEAR_DUPLICATE = 0.8
 QUERY_HEAD, QUERY_TAIL = 1500, 500
@@ -105,11 +106,11 @@ def recall(
                     ref=found.message.ref,
                     source=found.source,
                     conversation=found.message.session,
-                    role="assistant" if hit.entry.origin == "assistant" else "user",
+                    role=found.message.role,
                     at=found.message.at,
                     excerpt=excerpt(found.text, terms),
                     score=hit.score,
-                    author=hit.entry.author if hit.entry.origin == "participant" else None,
+                    author=found.message.author if found.message.origin == "participant" else None,
                 )
             )
     return chosen

@@ -42,5 +42,9 @@ def put(connection: apsw.Connection, name: str, value: str, now: datetime) -> No
     )
 
 
+def drop_if(connection: apsw.Connection, name: str, value: str) -> None:
+    connection.execute("DELETE FROM cursors WHERE name = ? AND value = ?", (name, value))
+
+
 def drop(connection: apsw.Connection, name: str) -> None:
     connection.execute("DELETE FROM cursors WHERE name = ?", (name,))

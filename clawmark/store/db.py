@@ -8,6 +8,7 @@ begins, commits and rolls back.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import shutil
 import time
@@ -19,7 +20,6 @@ from typing import Any
 import apsw
 
 from clawmark.errors import (
-    ClawmarkError,
     DatabaseBusy,
     DatabaseDamaged,
     DatabaseError,
@@ -29,6 +29,10 @@ from clawmark.errors import (
 
 APPLICATION_ID = 0x434C4D4B  # "CLMK"
 BUSY_SECONDS = 10.0
+PATIENCE_SECONDS = 1.0
+"""A longer wait is said aloud."""
+
+log = logging.getLogger("clawmark")
 
 Rows = list[tuple[Any, ...]]
 
@@ -38,10 +42,21 @@ def rows(connection: apsw.Connection, sql: str, parameters: Mapping[str, Any] | 
     return connection.execute(sql, parameters).fetchall()
 
 
-def connect(path: Path, *, readonly: bool = False, busy_seconds: float = BUSY_SECONDS) -> apsw.Connection:
-    """A connection to an existing database with our pragmas on. `open_database` makes and checks it first."""
+def connect(
+    path: Path, *, readonly: bool = False, leave_no_trace: bool = False, busy_seconds: float = BUSY_SECONDS
+) -> apsw.Connection:
+    """A connection to an existing database with our pragmas on. `open_database` makes and checks it first.
+
+    leave_no_trace: for a quick look. A reader of a database in WAL mode makes two files beside it; where there are none,
+    nobody has it open, and it can be read as it is.
+    """
     flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE
-    connection = apsw.Connection(str(path), flags=flags)
+    name = str(path)
+    at_rest = not path.with_name(path.name + "-wal").exists()
+    if readonly and at_rest and (leave_no_trace or not os.access(path.parent, os.W_OK)):
+        # Where no file can be made, nobody can write either.
+        name, flags = f"{path.absolute().as_uri()}?immutable=1", flags | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(name, flags=flags)
     try:
         connection.set_busy_timeout(int(busy_seconds * 1000))
         _pragma(connection, "foreign_keys", "ON", 1)
@@ -71,13 +86,20 @@ def open_database(path: Path, migrate: Callable[[apsw.Connection], None], latest
     """Make the file when there is none, bring an older schema up to `latest`, and refuse what is not ours.
 
     Raises DatabaseDamaged, DatabaseNewer, DatabaseBusy, DatabaseUnwritable; the file is left as it was in each case.
+    A file that is as it should be is only read.
     """
-    with explained(path):
+    with explained(path), system_explained(path):
         if not path.exists() or path.stat().st_size == 0:
             _create(path, migrate)
-        connection = connect(path)
+        connection = connect(path, readonly=True, leave_no_trace=True)
         try:
             version = schema_version(connection, path)
+        finally:
+            connection.close()
+        if version == latest:
+            return
+        connection = connect(path)
+        try:
             if version > latest:
                 raise DatabaseNewer(
                     f"{path} has schema {version}; this clawmark knows up to {latest}. Upgrade clawmark; "
@@ -112,10 +134,11 @@ def schema_version(connection: apsw.Connection, path: Path) -> int:
 
 def _create(path: Path, migrate: Callable[[apsw.Connection], None]) -> None:
     """Build the whole file beside its place and move it there: a kill leaves either no database or a complete one."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _make_folder(path.parent)
     with lease(path, BUSY_SECONDS):
         if path.exists() and path.stat().st_size:
             return  # another process was first
+        _set_aside(path)
         draft = path.with_name(path.name + ".new")
         for leftover in (draft, draft.with_name(draft.name + "-journal")):
             leftover.unlink(missing_ok=True)
@@ -136,6 +159,21 @@ def _create(path: Path, migrate: Callable[[apsw.Connection], None]) -> None:
         _sync_directory(path.parent)
 
 
+def _make_folder(folder: Path) -> None:
+    """Every folder that is missing, each for the owner alone whatever the umask says."""
+    if not folder.is_dir():
+        _make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+
+def _set_aside(path: Path) -> None:
+    """A write-ahead log without its database would be replayed into the new one: it gets another name, never deleted."""
+    for suffix in ("-wal", "-shm"):
+        orphan = path.with_name(path.name + suffix)
+        if orphan.exists():
+            os.rename(orphan, path.with_name(f"{path.name}.orphan-{orphan.stat().st_mtime_ns}{suffix}"))
+
+
 def _sync_directory(directory: Path) -> None:
     handle = os.open(directory, os.O_RDONLY)
     try:
@@ -150,20 +188,25 @@ def lease(path: Path, wait_seconds: float) -> Iterator[None]:
 
     Waits its turn up to `wait_seconds`, then raises DatabaseBusy naming the holder.
     """
-    name = path.with_name(path.name + ".lock")
-    handle = os.open(name, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with system_explained(path):
+        name = path.with_name(path.name + ".lock")
+        handle = os.open(name, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         deadline = time.monotonic() + wait_seconds
+        said = False
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
+                holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
                 if time.monotonic() >= deadline:
-                    holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
                     raise DatabaseBusy(
                         f"another clawmark (process {holder}) is working on {path}; try again."
                     ) from None
+                if not said and time.monotonic() > deadline - wait_seconds + PATIENCE_SECONDS:
+                    log.warning("waiting for process %s, which is working on %s", holder, path)
+                    said = True
                 time.sleep(0.05)
         os.ftruncate(handle, 0)
         os.pwrite(handle, str(os.getpid()).encode(), 0)
@@ -188,16 +231,25 @@ def transaction(connection: apsw.Connection, path: Path) -> Iterator[None]:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """SQLite's and the system's errors as ours, naming the file and what to do."""
+    """SQLite's errors as ours, naming the file and what to do."""
     try:
         yield
-    except ClawmarkError:
-        raise
-    except (apsw.Error, OSError) as error:
-        raise translated(error, path) from error
+    except apsw.Error as error:
+        raise _translated(error, path) from error
 
 
-def translated(error: Exception, path: Path) -> ClawmarkError:
+@contextmanager
+def system_explained(path: Path) -> Iterator[None]:
+    """The system's errors about our own files as ours. Never around a source or an embedder, whose errors name others."""
+    try:
+        yield
+    except OSError as error:
+        raise DatabaseUnwritable(
+            f"{path}: {error.strerror or error}; check the path, its permissions and the disk."
+        ) from error
+
+
+def _translated(error: apsw.Error, path: Path) -> DatabaseError:
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return DatabaseBusy(f"{path} is held by another process; try again.")
     if isinstance(error, apsw.NotADBError):
@@ -208,8 +260,6 @@ def translated(error: Exception, path: Path) -> ClawmarkError:
         return DatabaseUnwritable(f"{path} could not be written ({error}; {_free(path)}). Nothing was lost; make room.")
     if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
         return DatabaseUnwritable(f"{path} cannot be opened for writing ({error}); check the path and its permissions.")
-    if isinstance(error, OSError):
-        return DatabaseUnwritable(f"{path}: {error.strerror or error}; check the path, its permissions and the disk.")
     return DatabaseError(f"{path}: {error}")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import apsw
 
@@ -18,12 +18,10 @@ TYPES: Final = {
     "forget": "a fact was erased; its values are gone from all earlier events too",
     "reject": "a fact was refused; detail holds the code, never the value",
     "skip_line": "an entry of a log could not be read; detail holds where and why",
-    "source_fallback": "a preferred log could not be read; detail holds the reason",
     "source_failed": "a log could not be read; detail holds the reason",
     "embedder_unavailable": "nothing can be embedded now; recall runs on words",
     "embedder_available": "embedding works again",
     "prune": "passages were erased because their log is gone; detail holds the count",
-    "config_warning": "a setting is in the way; detail names it",
 }
 """Every event type and what it records."""
 
@@ -48,6 +46,11 @@ def add(
     )
 
 
+def _event(row: tuple[Any, ...]) -> Event:
+    number, event_type, created, source, scope, key, old, new, detail = row
+    return Event(number, event_type, datetime.fromisoformat(created), source, scope, key, old, new, detail)
+
+
 def latest(connection: apsw.Connection, limit: int) -> list[Event]:
     """The newest `limit` events, newest first."""
     found = rows(
@@ -56,7 +59,7 @@ def latest(connection: apsw.Connection, limit: int) -> list[Event]:
         " FROM memory_events ORDER BY id DESC LIMIT ?",
         (limit,),
     )
-    return [Event(*row) for row in found]
+    return [_event(row) for row in found]
 
 
 def last_of(connection: apsw.Connection, *event_types: str) -> Event | None:
@@ -67,7 +70,17 @@ def last_of(connection: apsw.Connection, *event_types: str) -> Event | None:
         " WHERE event_type IN (SELECT value FROM json_each(?)) ORDER BY id DESC LIMIT 1",
         ('["' + '","'.join(event_types) + '"]',),
     )
-    return Event(*found[0]) if found else None
+    return _event(found[0]) if found else None
+
+
+def is_known(connection: apsw.Connection, event_type: str, source: str, detail: str) -> bool:
+    """Whether the trail holds this very event already."""
+    found = rows(
+        connection,
+        "SELECT 1 FROM memory_events WHERE event_type = ? AND source = ? AND detail = ? LIMIT 1",
+        (event_type, source, detail),
+    )
+    return bool(found)
 
 
 def blank_values(connection: apsw.Connection, key: str, scope: str) -> None:

@@ -22,11 +22,12 @@ def _fact(row: tuple[str, str, float, str, str, str, str, str, str]) -> Fact:
     )
 
 
-def get(connection: apsw.Connection, key: str, scope: str) -> Fact | None:
+def get(connection: apsw.Connection, key: str, scope: str, *, deleted: bool = False) -> Fact | None:
+    """The fact under this key; with `deleted` also one that is hidden."""
     found = rows(
         connection,
-        f"SELECT {_COLUMNS} FROM facts WHERE scope = ? AND key = ? AND is_deleted = 0",  # noqa: S608
-        (scope, key),
+        f"SELECT {_COLUMNS} FROM facts WHERE scope = ? AND key = ? AND (? OR is_deleted = 0)",  # noqa: S608
+        (scope, key, deleted),
     )
     return _fact(found[0]) if found else None
 

@@ -5,7 +5,7 @@ Each step and its record in `schema_version` commit in one transaction. Number 1
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 import apsw
 
@@ -41,6 +41,7 @@ SPINE = (
         detail TEXT
     )""",
     "CREATE INDEX memory_events_by_key ON memory_events (memory_key) WHERE memory_key IS NOT NULL",
+    "CREATE INDEX memory_events_by_type ON memory_events (event_type, id)",
     """CREATE TABLE tombstones (
         hash BLOB PRIMARY KEY,
         kind TEXT NOT NULL,
@@ -63,6 +64,7 @@ SPINE = (
         place TEXT NOT NULL,
         UNIQUE (source, name)
     )""",
+    "CREATE INDEX streams_by_session ON streams (session)",
     """CREATE TABLE conversations (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         scope TEXT NOT NULL,
@@ -137,7 +139,7 @@ MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((2, SPINE),)
 LATEST = MIGRATIONS[-1][0]
 
 
-def migrate(connection: apsw.Connection) -> None:
+def migrate(connection: apsw.Connection, now: datetime) -> None:
     """Run what is missing. Belongs inside one transaction, which the caller holds."""
     known = rows(connection, "SELECT 1 FROM sqlite_master WHERE type='table' AND name='schema_version'")
     at = rows(connection, "SELECT coalesce(max(version), 0) FROM schema_version")[0][0] if known else 0
@@ -146,8 +148,6 @@ def migrate(connection: apsw.Connection) -> None:
             continue
         for statement in statements:
             connection.execute(statement)
-        connection.execute(
-            "INSERT INTO schema_version (version, applied_at) VALUES (?, ?)", (version, datetime.now(UTC).isoformat())
-        )
+        connection.execute("INSERT INTO schema_version (version, applied_at) VALUES (?, ?)", (version, now.isoformat()))
         rows(connection, f"PRAGMA user_version = {version:d}")
     rows(connection, f"PRAGMA application_id = {APPLICATION_ID:d}")

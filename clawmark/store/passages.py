@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import apsw
 
-from clawmark.model import Stream
+from clawmark.model import Origin, Stream
 from clawmark.store.db import rows
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -28,8 +28,11 @@ def from_ms(ms: int) -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One place a passage's text can be read back from."""
+class Ref:
+    """One ref of a passage, by which its text can be read back, and what the row knows better than the text.
+
+    Who said it and when was settled when the log was read in order; an entry read alone cannot always tell.
+    """
 
     passage_id: int
     source: str
@@ -39,6 +42,9 @@ class Place:
     text_hash: bytes
     part: int
     recipe: int
+    origin: Origin
+    author: str | None
+    at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,7 @@ class KnownRef:
     stream_id: int
     passage_id: int
     text_hash: bytes
+    scope: str
 
 
 def stream_id(connection: apsw.Connection, source: str, place: str, stream: Stream) -> int:
@@ -86,8 +93,9 @@ def refs_known(connection: apsw.Connection, source: str, refs: Collection[str]) 
     """Where these refs of `source` already stand; refs that are new are left out."""
     found = rows(
         connection,
-        "SELECT r.ref, r.stream_id, r.passage_id, r.text_hash FROM json_each(?) j CROSS JOIN passage_refs r ON r.ref = j.value"
-        " JOIN streams s ON s.id = r.stream_id WHERE s.source = ?",
+        "SELECT r.ref, r.stream_id, r.passage_id, r.text_hash, p.scope"
+        " FROM json_each(?) j CROSS JOIN passage_refs r ON r.ref = j.value"
+        " JOIN streams s ON s.id = r.stream_id JOIN passages p ON p.id = r.passage_id WHERE s.source = ?",
         (json.dumps(sorted(set(refs))), source),
     )
     known: dict[str, list[KnownRef]] = {}
@@ -132,17 +140,26 @@ def _orphans(connection: apsw.Connection, ids: Collection[int]) -> list[int]:
 
 
 def said(connection: apsw.Connection, content_keys: Collection[bytes]) -> dict[bytes, list[tuple[int, int]]]:
-    """Content key → first parts with this content as (passage id, at); keys that are new are left out."""
+    """Content key → (at, passage id) of first parts with this content, sorted; keys that are new are left out."""
     found = rows(
         connection,
-        "SELECT p.content_key, p.id, p.at FROM json_each(?) j CROSS JOIN passages p ON p.content_key = unhex(j.value)"
-        " WHERE p.part = 0",
+        "SELECT p.content_key, p.at, p.id FROM json_each(?) j CROSS JOIN passages p ON p.content_key = unhex(j.value)"
+        " WHERE p.part = 0 ORDER BY p.at, p.id",
         (json.dumps(sorted({key.hex() for key in content_keys})),),
     )
     known: dict[bytes, list[tuple[int, int]]] = {}
-    for key, passage_id, at in found:
-        known.setdefault(key, []).append((passage_id, at))
+    for key, at, passage_id in found:
+        known.setdefault(key, []).append((at, passage_id))
     return known
+
+
+def content_keys(connection: apsw.Connection, ids: Sequence[int]) -> set[bytes]:
+    found = rows(
+        connection,
+        "SELECT p.content_key FROM json_each(?) j CROSS JOIN passages p ON p.id = j.value",
+        (json.dumps(list(ids)),),
+    )
+    return {row[0] for row in found}
 
 
 def has_entry(connection: apsw.Connection, passage_id: int, entry: str) -> bool:
@@ -215,14 +232,24 @@ def add(
 
 
 def remove(connection: apsw.Connection, ids: Sequence[int]) -> None:
-    """Take passages away with their refs, vectors and pending rows. The lexicon is `lexicon.remove`'s."""
+    """Take passages away with their refs, vectors and pending rows, and conversations that are empty then.
+
+    The lexicon is `lexicon.remove`'s.
+    """
     listed = json.dumps(list(ids))
+    found = rows(
+        connection,
+        "SELECT DISTINCT p.conversation_id FROM json_each(?) j CROSS JOIN passages p ON p.id = j.value",
+        (listed,),
+    )
     connection.execute("DELETE FROM passages WHERE id IN (SELECT value FROM json_each(?))", (listed,))
     connection.execute(
         "UPDATE passages SET previous_id = NULL WHERE previous_id IN (SELECT value FROM json_each(?))", (listed,)
     )
     connection.execute(
-        "DELETE FROM conversations WHERE NOT EXISTS (SELECT 1 FROM passages WHERE conversation_id = conversations.id)"
+        "DELETE FROM conversations WHERE id IN (SELECT value FROM json_each(?))"
+        " AND NOT EXISTS (SELECT 1 FROM passages WHERE conversation_id = conversations.id)",
+        (json.dumps([row[0] for row in found]),),
     )
 
 
@@ -238,17 +265,17 @@ def successors(connection: apsw.Connection, ids: Sequence[int]) -> list[int]:
     return [row[0] for row in found]
 
 
-def places(connection: apsw.Connection, ids: Sequence[int]) -> list[Place]:
-    """Every place of these passages, newest ref's stream first for each."""
+def refs(connection: apsw.Connection, ids: Sequence[int]) -> list[Ref]:
+    """Every ref of these passages, newest stream first for each."""
     found = rows(
         connection,
-        "SELECT p.id, s.source, s.name, r.ref, r.location, r.text_hash, p.part, p.recipe"
+        "SELECT p.id, s.source, s.name, r.ref, r.location, r.text_hash, p.part, p.recipe, p.origin, p.author, p.at"
         " FROM json_each(?) j CROSS JOIN passages p ON p.id = j.value"
         " JOIN passage_refs r ON r.passage_id = p.id JOIN streams s ON s.id = r.stream_id"
         " ORDER BY j.key, s.id DESC",
         (json.dumps(list(ids)),),
     )
-    return [Place(*row) for row in found]
+    return [Ref(*row) for row in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,13 +313,13 @@ def next_of(connection: apsw.Connection, ids: Sequence[int]) -> list[int]:
     return [row[0] for row in found]
 
 
-def newest_window(connection: apsw.Connection, session: str) -> str | None:
-    """The window of a session in which something was said last."""
+def newest_window(connection: apsw.Connection, scope: str, session: str) -> str | None:
+    """The window of a session in which something was said last, in the order of the log: clocks go wrong."""
     found = rows(
         connection,
-        "SELECT c.window FROM conversations c JOIN passages p ON p.conversation_id = c.id WHERE c.session = ?"
-        " ORDER BY p.at DESC, p.id DESC LIMIT 1",
-        (session,),
+        "SELECT window FROM conversations c WHERE scope = ? AND session = ?"
+        " ORDER BY (SELECT max(id) FROM passages WHERE conversation_id = c.id) DESC LIMIT 1",
+        (scope, session),
     )
     return found[0][0] if found else None
 
@@ -313,9 +340,14 @@ def scopes(connection: apsw.Connection) -> list[str]:
     return [row[0] for row in rows(connection, "SELECT DISTINCT scope FROM streams ORDER BY scope")]
 
 
-def scope_of_session(connection: apsw.Connection, session: str) -> str | None:
-    found = rows(connection, "SELECT scope FROM streams WHERE session = ? LIMIT 1", (session,))
-    return found[0][0] if found else None
+def session(connection: apsw.Connection, name: str) -> tuple[str, str] | None:
+    """(scope, kind) of a session; a group where any of its streams is one."""
+    found = rows(
+        connection,
+        "SELECT scope, kind FROM streams WHERE session = ? ORDER BY kind = 'group' DESC, id DESC LIMIT 1",
+        (name,),
+    )
+    return found[0] if found else None
 
 
 def count(connection: apsw.Connection) -> int:

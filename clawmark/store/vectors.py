@@ -8,7 +8,7 @@ their vector, in the same transaction, so this table is the vectors job's cursor
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from clawmark.model import Vector
 
 FORMAT = "<f4"
+LONGEST_WAIT_MS = 2 * 86_400_000
+"""A next try further away than this was set by a clock that was wrong."""
 
 
 def encode(vector: Vector) -> bytes:
@@ -63,14 +65,21 @@ def due(connection: apsw.Connection, now_ms: int, limit: int) -> list[int]:
     """Passages whose vector is due, newest first. One that failed waits for its time and holds up no other."""
     found = rows(
         connection,
-        "SELECT passage_id FROM pending_vectors WHERE next_try <= ? ORDER BY at DESC, passage_id DESC LIMIT ?",
-        (now_ms, limit),
+        "SELECT passage_id FROM pending_vectors WHERE next_try <= ?1 OR next_try > ?1 + ?2"
+        " ORDER BY at DESC, passage_id DESC LIMIT ?3",
+        (now_ms, LONGEST_WAIT_MS, limit),
     )
     return [row[0] for row in found]
 
 
 def count_due(connection: apsw.Connection, now_ms: int) -> int:
-    return int(rows(connection, "SELECT count(*) FROM pending_vectors WHERE next_try <= ?", (now_ms,))[0][0])
+    return int(
+        rows(
+            connection,
+            "SELECT count(*) FROM pending_vectors WHERE next_try <= ?1 OR next_try > ?1 + ?2",
+            (now_ms, LONGEST_WAIT_MS),
+        )[0][0]
+    )
 
 
 def add(connection: apsw.Connection, space_id: int, vectors: Iterable[tuple[int, Vector]], now: datetime) -> None:
@@ -106,6 +115,32 @@ def pending_by_reason(connection: apsw.Connection) -> dict[str, int]:
 
 def count(connection: apsw.Connection, space_id: int) -> int:
     return int(rows(connection, "SELECT count(*) FROM message_vectors WHERE space_id = ?", (space_id,))[0][0])
+
+
+def last_id(connection: apsw.Connection) -> int:
+    """The highest vector id of all spaces; ids rise and never return."""
+    return int(rows(connection, "SELECT coalesce(max(id), 0) FROM message_vectors")[0][0])
+
+
+def count_between(connection: apsw.Connection, space_id: int, after: int, last: int) -> int:
+    found = rows(
+        connection,
+        "SELECT count(*) FROM message_vectors WHERE id > ? AND id <= ? AND space_id = ?",
+        (after, last, space_id),
+    )
+    return int(found[0][0])
+
+
+def between(
+    connection: apsw.Connection, space_id: int, after: int, last: int
+) -> Iterator[tuple[int, str, str, str, bytes]]:
+    """(passage id, scope, session, origin, vector) of the vectors with after < id <= last, in their order."""
+    yield from connection.execute(
+        "SELECT v.passage_id, p.scope, c.session, p.origin, v.embedding FROM message_vectors v"
+        " CROSS JOIN passages p ON p.id = v.passage_id CROSS JOIN conversations c ON c.id = p.conversation_id"
+        " WHERE v.id > ? AND v.id <= ? AND v.space_id = ? ORDER BY v.id",
+        (after, last, space_id),
+    )
 
 
 def bump_generation(connection: apsw.Connection) -> None:

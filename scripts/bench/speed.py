@@ -3,7 +3,7 @@
     speed.py scan    [--mb 300]             source alone against reading the same bytes from the page cache
     speed.py index   [--mb 300]             messages a second until they are searchable by words, peak memory
     speed.py line    [--mb 100]             one line of that size: skipped, and the memory it cost
-    speed.py vectors [--count 300]          share of the vectors job that is spent in the embedder
+    speed.py vectors                        share of the vectors job that is spent in the embedder
     speed.py search  [--sizes 3000 20000 100000]   p50 and p99 of one search in a warm process, query already embedded
 
 Data comes from the benchmark folder (`CLAWMARK_SHARED` or `../shared` beside the project); without it this says so.
@@ -28,7 +28,7 @@ from common import chat, distractors, shared
 
 from clawmark import Memory, Settings
 from clawmark.model import Space
-from clawmark.source import Places, installed
+from clawmark.source import Folders, select
 
 READ = 4 * 1024 * 1024
 
@@ -54,7 +54,7 @@ def read_bytes(folder: Path) -> int:
 
 
 def scan_messages(folder: Path) -> int:
-    source = installed()["transcripts"](Places(folder, folder))
+    source = select("transcripts", Folders(folder, folder))[0]
     count = 0
     for stream in source.streams():
         cursor, end = None, False

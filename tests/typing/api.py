@@ -25,7 +25,7 @@ from clawmark import (
 )
 from clawmark.embed import Embedder
 from clawmark.model import Batch, Gone, Stream, Wanted
-from clawmark.source import MessageSource, Places
+from clawmark.source import Folders, MessageSource
 from clawmark.testing import FakeEmbedder, ListSource
 
 
@@ -67,7 +67,7 @@ class MySource:
 
     name = "mine"
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Folders) -> None:
         self._root = places.openclaw
 
     @property
@@ -90,5 +90,5 @@ class MySource:
         return [Gone(want.ref) for want in wanted]
 
 
-source: MessageSource = MySource(Places(None, Path("~/.openclaw")))
+source: MessageSource = MySource(Folders(None, Path("~/.openclaw")))
 embedder: Embedder = FakeEmbedder()

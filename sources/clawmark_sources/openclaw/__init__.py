@@ -1,8 +1,8 @@
 """The log of the OpenClaw gateway, both eras of it: session files (up to 2026.7.1) and an agent's database (later).
 
 Both eras of an agent are read where both exist, because a person who updated has one history, not two: the same session
-and entry id is the same ref, wherever it stands. What the person deleted stays away: a `.deleted.` archive and a
-tombstone outweigh every copy.
+and entry id is the same ref, wherever it stands. What the person deleted stays away: a tombstone outweighs every
+copy, a `.deleted.` archive every other archive.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from clawmark.errors import SourceAbsent, SourceEmpty, SourceError
+from clawmark.errors import SourceAbsent, SourceBusy, SourceEmpty, SourceError
 from clawmark.model import Batch, Gone, Message, Stream, Wanted
-from clawmark.source import Places
+from clawmark.source import Folders
 from clawmark_sources.openclaw import jsonl, sqlite
 from clawmark_sources.openclaw.jsonl import SessionFolder
+from clawmark_sources.openclaw.messages import whole
 from clawmark_sources.openclaw.sqlite import AgentDatabase, Found, Listing
 
 __all__ = ["TranscriptSource"]
@@ -60,7 +61,7 @@ class TranscriptSource:
 
     name = "transcripts"
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Folders) -> None:
         self._root = places.transcripts or places.openclaw
         self._folders: dict[Path, SessionFolder] = {}
         self._databases: dict[Path, AgentDatabase] = {}
@@ -71,14 +72,19 @@ class TranscriptSource:
         return str(self._root.absolute())
 
     def check(self) -> None:
+        """One agent's damage is that agent's: it is raised here only when no other agent can be read."""
+        failures: list[SourceError] = []
         present = False
         for agent in self._agents():
-            if agent.database:
-                agent.database.check()
-                present = True
-            present = present or (agent.folder is not None and jsonl.holds_transcripts(agent.folder.path))
+            try:
+                if agent.database:
+                    agent.database.check()
+                    present = True
+                present = present or (agent.folder is not None and jsonl.holds_transcripts(agent.folder.path))
+            except SourceError as failure:
+                failures.append(failure)
         if not present:
-            raise self._nothing_found()
+            raise failures[0] if failures else self._nothing_found()
 
     def describe(self) -> str:
         try:
@@ -92,8 +98,18 @@ class TranscriptSource:
         return f"{_short(self._root)} ({count}; {eras or 'no session yet'})"
 
     def streams(self) -> Iterator[Stream]:
-        for agent in self._agents():
-            yield from agent.listing()
+        """An agent that cannot be listed is raised after all others were."""
+        failures: list[SourceError] = []
+        agents = self._agents()
+        if not agents:  # not mounted, or moved: what is not there was not deleted
+            raise self._nothing_found()
+        for agent in agents:
+            try:
+                yield from agent.listing()
+            except SourceError as failure:
+                failures.append(failure)
+        if failures:
+            raise failures[0]
 
     def read(self, stream: Stream, cursor: str | None, limit: int) -> Batch:
         name = _agent_name(stream.name)
@@ -111,8 +127,17 @@ class TranscriptSource:
         by_agent: dict[str, list[Wanted]] = {}
         for want in wanted:
             by_agent.setdefault(_agent_name(want.stream), []).append(want)
-        found = {name: self._known[name].find(wants) for name, wants in by_agent.items() if name in self._known}
+        found = {name: self._found(self._known[name], wants) for name, wants in by_agent.items() if name in self._known}
         return [found.get(_agent_name(want.stream), {}).get(want.ref) or Gone(want.ref) for want in wanted]
+
+    def _found(self, agent: Agent, wanted: Sequence[Wanted]) -> dict[str, Message]:
+        """One agent's damage hides that agent's messages; `check` and `streams` are where it is told."""
+        try:
+            return agent.find(wanted)
+        except SourceBusy:
+            raise
+        except SourceError:
+            return {}
 
     # --- where the logs are ------------------------------------------------------------------------------------------
 
@@ -120,7 +145,7 @@ class TranscriptSource:
         """The agents of a state directory, else the one whose own directory or `sessions` folder the root is."""
         root = self._root
         if _is_folder(root / "agents"):
-            made = [self._agent(home, home / "sessions", home.name) for home in _folders(root / "agents")]
+            made = [self._agent(home, home / "sessions", whole(home.name)) for home in _folders(root / "agents")]
         elif _is_file(root / _DATABASE) or _is_folder(root / "sessions"):
             made = [self._agent(root, root / "sessions", self._name_of(root / "sessions") or root.name)]
         elif (root.name == "sessions" and _is_file(root.parent / _DATABASE)) or jsonl.holds_transcripts(root):
@@ -161,7 +186,7 @@ def _agent_name(stream: str) -> str:
 def _folders(path: Path) -> list[Path]:
     try:
         with os.scandir(path) as entries:
-            return sorted(Path(entry.path) for entry in entries if entry.is_dir())
+            return sorted(Path(entry.path) for entry in entries if jsonl.is_kind(entry, os.DirEntry.is_dir))
     except OSError as error:
         raise _unreadable(path, error) from error
 

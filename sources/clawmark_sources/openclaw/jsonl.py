@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -107,11 +107,19 @@ def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
     """The files of a folder that is there, in no order."""
     try:
         with os.scandir(folder) as entries:
-            yield from (entry for entry in entries if ".jsonl" in entry.name and entry.is_file())
+            yield from (e for e in entries if ".jsonl" in e.name and is_kind(e, os.DirEntry.is_file))
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
         raise _unreadable(folder, error) from error
+
+
+def is_kind(entry: os.DirEntry[str], test: Callable[[os.DirEntry[str]], bool]) -> bool:
+    """`test` of a directory's entry; a link that leads nowhere or to itself is of no kind."""
+    try:
+        return test(entry)
+    except OSError:
+        return False
 
 
 def _is_transcript(name: str) -> bool:
@@ -476,9 +484,10 @@ class _Reading:
 
     def batch(self, position: Position, limit: int) -> Batch:
         before = self._before(position)
-        if position.offset == 0 and _is_one_array(self._fd, self._size):
+        anew = position.offset == 0
+        if anew and _is_one_array(self._fd, self._size):
             position.offset = self._size
-            return self._done(position, [], {}, [Fault("json_array", self._where(0))], None)
+            return self._done(position, [], {}, [Fault("json_array", self._where(0))], None, restarted=True)
         messages: list[Message] = []
         faults: list[Fault] = []
         lines = _Lines(self._fd, position.offset, self._size, position.offset + BYTES_A_READ)
@@ -495,7 +504,8 @@ class _Reading:
             if len(messages) >= limit or len(faults) >= FAULTS_A_READ:
                 break
         position.offset = lines.offset
-        return self._done(position, messages, lines.skipped, faults, before, lines.end or lines.offset >= self._size)
+        end = lines.end or lines.offset >= self._size
+        return self._done(position, messages, lines.skipped, faults, before, end, restarted=anew)
 
     def _done(
         self,
@@ -505,11 +515,13 @@ class _Reading:
         faults: list[Fault],
         before: Message | None,
         end: bool = True,
+        *,
+        restarted: bool,
     ) -> Batch:
         position.head, position.tail = _proof(self._fd, position.offset)
         if messages:
             position.before = {"l": messages[-1].location, **remembered(messages[-1])}
-        return Batch(messages, position.dump(), before if messages else None, skipped, faults, end)
+        return Batch(messages, position.dump(), before if messages else None, skipped, faults, end, restarted)
 
     def _line(self, data: bytes | None, start: int, stop: int, at: int, past: Past) -> Message | str:
         if data is None:

@@ -121,7 +121,7 @@ _WINDOWS = "SELECT * FROM session_windows"
 _WINDOW = "SELECT * FROM session_windows WHERE session_id = ?"
 _GENERATIONS = "SELECT session_id, generation FROM transcript_rewrite_watermarks"
 _GENERATION = "SELECT session_id, generation FROM transcript_rewrite_watermarks WHERE session_id = ?"
-_LAST = "SELECT max(seq) FROM transcript_events WHERE session_id = ?"
+_LAST = "SELECT max(seq) FROM transcript_events WHERE session_id = ? AND typeof(seq) = 'integer'"
 _EVENTS = """
 SELECT seq, CAST(event_json AS BLOB), event_zstd, created_at FROM transcript_events
 WHERE session_id = ? AND seq > ? ORDER BY seq LIMIT ?
@@ -226,6 +226,8 @@ class AgentDatabase:
             error: apsw.Error | None = None
         except apsw.Error as failed:
             error = failed
+        except UnicodeDecodeError as failed:
+            raise SourceDrift(f"{self.path} names a session in bytes that are no text") from failed
         if alone is not None and self._at_rest() != alone:
             raise SourceBusy(f"{self.path} was opened by OpenClaw just now; try again") from error
         if error is not None:
@@ -317,16 +319,20 @@ class _Open:
 
     def event(self, session_id: str, seq: int) -> _Event | None:
         rows = self.rows(_EVENT if self._compressed else _EVENT_PLAIN, (session_id, seq))
-        return _Event(*rows[0]) if rows else None
+        if not rows:
+            return None
+        seq, plain, packed, created = rows[0]
+        return _Event(seq, plain, packed, created if isinstance(created, int) else 0)
 
     def events(self, session_id: str, after: int) -> Iterator[_Event]:
         sql = _EVENTS if self._compressed else _EVENTS_PLAIN
-        for row in self._connection.execute(sql, (session_id, after, ROWS_A_READ)):
-            yield _Event(*row)
+        for seq, plain, packed, created in self._connection.execute(sql, (session_id, after, ROWS_A_READ)):
+            if isinstance(seq, int):  # the host's table is STRICT; a copy may hold anything
+                yield _Event(seq, plain, packed, created if isinstance(created, int) else 0)
 
     def last(self, session_id: str) -> int:
         (last,) = self.rows(_LAST, (session_id,))[0]
-        return -1 if last is None else int(last)
+        return last if isinstance(last, int) else -1
 
     def seq_of(self, session_id: str, entry: str) -> int | None:
         known = "transcript_event_identities" in self.tables
@@ -421,6 +427,7 @@ def _read_on(db: _Open, run: Run, position: Position, before: Message | None, li
     faults: list[Fault] = []
     latest: _Event | None = None
     size = 0
+    restarted = position.seq < 0
     for event in db.events(run.session, position.seq):
         latest = event
         size += event.size
@@ -450,6 +457,7 @@ def _read_on(db: _Open, run: Run, position: Position, before: Message | None, li
         skipped=skipped,
         faults=faults,
         end=position.seq >= db.last(run.session),
+        restarted=restarted,
     )
 
 
