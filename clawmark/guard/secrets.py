@@ -1068,8 +1068,8 @@ def _due(low: str) -> int:
             due |= bits
     words = low.split()
     known = set(map(_known_words.get, words))
-    for bits in known - {None}:
-        due |= bits or 0
+    for word_bits in known - {None}:
+        due |= word_bits or 0
     if None in known:
         for word in words:
             if word not in _known_words:
