@@ -55,7 +55,7 @@ _OTHER_MEMORIES = re.compile(
     r"<(relevant-memories|hindsight_memories|active_memory_plugin|recalled-memories|memory-context)\b[^>]{0,200}>.*?(?:</\1>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
-_PRIVATE_TAG = re.compile(r"<(?P<close>/)?private>", re.IGNORECASE)
+_PRIVATE_TAG = re.compile(r"<(?P<close>/)?private\b[^>]{0,100}>", re.IGNORECASE)
 _RUNTIME_LINE = re.compile(r"^Runtime: agent=[^\n]{1,400}\|[^\n]{0,400}(?:\n|\Z)", re.MULTILINE)
 
 
@@ -84,16 +84,18 @@ def _allowed(text: str, rules: Rules) -> str | Dropped:
         return Dropped("skip_mark")
     if any(path in text for path in rules.never_index_paths):
         return Dropped("never_index_path")
-    if "<private>" in lowered:
+    if "<private" in lowered:
         text = _without_private(text)
         if not text.strip():
             return Dropped("private")
-    text = markers.strip(without_envelopes(text)).strip()
+    text = _without_private(markers.strip(without_envelopes(text))).strip()
     return secrets.mask(text) if text else Dropped("blank")
 
 
 def _without_private(text: str) -> str:
     """`text` without `<private>` regions: nested ones count, one that is not closed reaches to the end."""
+    if "<" not in text:
+        return text
     kept: list[str] = []
     position = depth = 0
     for tag in _PRIVATE_TAG.finditer(text):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import uuid
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -38,12 +39,10 @@ def erase_passages(connection: apsw.Connection, ids: Sequence[int], now: datetim
 
 
 def _mark(connection: apsw.Connection, what: str, now: datetime) -> None:
-    """Each erasure changes the mark, so that one that is finished takes away no other's; words outweigh values."""
+    """Each erasure makes a mark of its own, so that one that is finished takes away no other's; words outweigh values."""
     old = cursors.get(connection, UNFINISHED) or ""
     kind = "passages" if old.startswith("passages") else what
-    counted = old.rpartition(" ")[2]
-    number = int(counted) + 1 if counted.isdigit() else 1
-    cursors.put(connection, UNFINISHED, f"{kind} {number}", now)
+    cursors.put(connection, UNFINISHED, f"{kind} {uuid.uuid4().hex}", now)
 
 
 def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes, now: datetime) -> bool:

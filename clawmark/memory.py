@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 
 DEFAULT_SCOPE = "main"
 MOST_EXCERPTS = 50
+MOST_EVENTS = 100_000
 QUERY_VECTORS = 512
 RECENT_LINES, RECENT_LENGTH = 3, 500
 WAIT_SECONDS = 30.0
-PROMPT_BUSY_SECONDS = 1.0
 
 log = logging.getLogger("clawmark")
 
@@ -80,17 +80,17 @@ class Memory:
     ) -> None:
         """`open` is the usual way in. sources and embedder None = what the settings name."""
         self.settings = settings
-        self.path = settings.db_path
+        self.path = settings.db_path.resolve()  # what stands beside the file stands beside its real place
         self._rules = clean.Rules(settings.never_index_paths)
         self._given_sources = sources
         self._given_embedder = embedder
         self._clock = clock
         self._rng = rng or random.Random()
         self._lock = threading.RLock()
-        self._jobs = threading.Lock()
+        self._jobs = threading.RLock()
         self._fallback_secret = os.urandom(32)
         self._connection: apsw.Connection | None = None
-        self._file: tuple[int, int] | None = None
+        self._file: tuple[int, ...] | None = None
         self._matrix: Matrix | None = None
         self._query_vectors: OrderedDict[tuple[Space, str], Vector] = OrderedDict()
         self._made_sources: list[MessageSource] | None = None
@@ -209,7 +209,7 @@ class Memory:
         if scope is None:
             scopes = passages.scopes(connection)
             scope = scopes[0] if len(scopes) == 1 else DEFAULT_SCOPE
-        kind = turn.kind or ("group" if known and known[1] == "group" else "direct")
+        kind = turn.kind if turn.kind is not None else ("group" if known and known[1] == "group" else "direct")
         return scope, kind
 
     def _recalled_for(
@@ -233,7 +233,7 @@ class Memory:
                 now,
                 scopes=[scope],
                 session=turn.session,
-                only_session=kind == "group",
+                only_session=kind != "direct",  # a kind we do not know has others in it
                 visible=visible,
                 asked=prompt,
             ),
@@ -330,7 +330,7 @@ class Memory:
     def events(self, limit: int = 50) -> list[Event]:
         """The newest events, newest first."""
         with self._reading() as connection:
-            return events.latest(connection, max(0, limit))
+            return events.latest(connection, max(0, min(limit, MOST_EVENTS)))
 
     # Status
 
@@ -406,7 +406,7 @@ class Memory:
         """The prompt path's connection, read-only, for one caller at a time."""
         with self._lock, db.explained(self.path):
             if self._connection is None:
-                self._connection = db.connect(self.path, readonly=True, busy_seconds=PROMPT_BUSY_SECONDS)
+                self._connection = db.connect(self.path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS)
                 self._file = _identity(self.path)
             elif _identity(self.path) != self._file:  # somebody put another file there
                 self._connection.close()
@@ -464,12 +464,16 @@ class Memory:
         return keyfile.secret(keyfile.key_path(self.path))
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _identity(path: Path) -> tuple[int, ...] | None:
+    """What changes when an open connection no longer shows the file: another file, or, where it is read without locks
+    because no file can be made beside it, any change at all."""
     try:
-        stat = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return stat.st_dev, stat.st_ino
+    if os.access(path.parent, os.W_OK):
+        return status.st_dev, status.st_ino
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, path.with_name(path.name + "-wal").exists()
 
 
 def _files(path: Path) -> list[Path]:

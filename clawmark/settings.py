@@ -112,7 +112,10 @@ class Settings(BaseSettings):
     @field_validator("db_path", "transcripts_dir", "openclaw_state_dir")
     @classmethod
     def _expand(cls, value: Path | None) -> Path | None:
-        return None if value is None else Path(str(value).strip()).expanduser()
+        try:
+            return None if value is None else Path(str(value).strip()).expanduser()
+        except RuntimeError as unknown:
+            raise ValueError("a path; no user of that name is known") from unknown
 
     @field_validator("embedding_url")
     @classmethod
@@ -166,9 +169,11 @@ def load(**arguments: Any) -> Settings:
 def _require_readable(path: Path) -> None:
     """Raises SettingsError for a config file that is no list of NAME=value lines, which pydantic would pass over."""
     try:
+        if not path.is_file():
+            if path.exists():
+                raise SettingsError(f"{path} is no file; correct it or move it away.")
+            return
         lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        return
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path} cannot be read ({error}); correct it or move it away.") from None
     for number, line in enumerate(lines, 1):

@@ -372,3 +372,31 @@ def test_the_audit_queries_run_in_any_sqlite(memory: Memory, log: Log, db_path: 
         db_path, "SELECT key, confidence, source FROM facts WHERE is_deleted=0 ORDER BY updated_at DESC LIMIT 20"
     )
     assert sorted(shown) == [("pref.editor", 1.0, "user"), ("user.city", 1.0, "user")]
+
+
+# What is no file
+
+
+def test_a_special_file_is_refused_and_left_as_it_is(db_path: Path) -> None:
+    db_path.parent.mkdir(parents=True)
+    os.mkfifo(db_path)
+    with pytest.raises(DatabaseUnwritable, match="is no file"):
+        opened(db_path)
+    assert stat.S_ISFIFO(db_path.stat().st_mode)
+
+
+def test_a_link_leads_to_the_database(db_path: Path, log: Log, tmp_path: Path) -> None:
+    real = tmp_path / "elsewhere" / "memory.db"
+    real.parent.mkdir()
+    db_path.parent.mkdir(parents=True)
+    db_path.symlink_to(real)
+    with open_memory(db_path, log) as memory:
+        memory.set("pref.editor", "Helix")
+    assert db_path.is_symlink() and real.is_file()
+    assert {p.name for p in db_path.parent.iterdir()} == {"memory.db"}
+
+
+def test_a_key_that_is_no_file_holds_nobody_up(memory: Memory, db_path: Path) -> None:
+    os.mkfifo(db_path.with_name(db_path.name + ".key"))
+    with pytest.raises(DatabaseUnwritable, match="no file"):
+        memory.set("pref.editor", "Helix")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -490,3 +491,36 @@ def test_short_words_are_searchable_and_only_longer_ones_wait_for_a_vector(
         assert report.kept == 4
         assert report.pending == 2
         assert recalled(memory, "我过敏")
+
+
+class Twins(ListSource):
+    """A source that calls two streams by one name."""
+
+    def streams(self) -> Iterator[Stream]:
+        for stream in super().streams():
+            yield stream
+            yield stream
+
+
+def test_two_streams_of_one_name_cost_the_second_alone(db_path: Path, clock: Clock) -> None:
+    log = Twins()
+    log.append("s", "user", "the boat is called Sira")
+    with open_memory(db_path, log, clock=clock) as memory:
+        report = memory.sync()
+        assert report.kept == 1 and "two streams" in report.failures[0]
+        log.append("s", "user", "the skipper is called Henrik")
+        assert memory.sync().kept == 1
+
+
+@pytest.mark.parametrize("now", ["<private>the code is zebulon</private>", "[clawmark:skip] the code is zebulon"])
+def test_an_edit_that_withdraws_a_message_takes_its_words_away(
+    memory: Memory, log: Log, db_path: Path, now: str
+) -> None:
+    said = log.say("the code of the gate is zebulon")
+    log.say("thank you, I will write that down")
+    memory.sync()
+    log.edit(said, now)
+    memory.sync()
+    assert not recalled(memory, "zebulon")
+    assert not any("zebulon" in words for column in ("own", "context") for words in words_of(db_path, column).values())
+    assert not residue(db_path.parent, "zebulon")

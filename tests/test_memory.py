@@ -521,3 +521,28 @@ def test_a_second_process_sees_what_the_first_wrote(db_path: Path, log: Log, clo
         assert len(second.facts()) == 1
         first.forget("pref.editor")
         assert second.facts() == []
+
+
+def test_a_kind_that_nobody_knows_is_a_group(memory: Memory, log: Log) -> None:
+    memory.set("user.doctor", "the biopsy is on Friday")
+    log.say("the biopsy appointment is on Friday at nine", "private")
+    memory.sync()
+    assert memory.block(Turn("when is the biopsy appointment?")).text
+    for kind in ("group", "channel", "Group", ""):
+        assert memory.block(Turn("when is the biopsy appointment?", kind=kind)).text == ""  # type: ignore[arg-type]
+
+
+def test_a_session_in_which_a_participant_spoke_is_a_group(memory: Memory, log: Log) -> None:
+    memory.set("user.doctor", "the biopsy is on Friday")
+    log.say("the biopsy appointment is on Friday at nine", "private")
+    log.say("shall we meet on Saturday at the harbour?", "many", origin="participant", author="Lin")
+    memory.sync()
+    assert memory.block(Turn("when is the biopsy appointment?", session="private")).facts
+    assert not memory.block(Turn("when is the biopsy appointment?", session="many")).text
+
+
+def test_closing_from_within_a_pass_holds_nobody_up(db_path: Path, log: Log, clock: Clock) -> None:
+    log.say("the boat is called Sira")
+    memory = open_memory(db_path, log, clock=clock)
+    report = memory.sync(progress=lambda what, done, total: memory.close())
+    assert report.kept == 1

@@ -1414,3 +1414,36 @@ def test_a_folder_that_cannot_be_listed_is_neither_absent_nor_corrupt(
         files.source().check()
     assert type(raised.value) is SourceError
     assert files.source().describe()
+
+
+def test_an_agent_that_cannot_be_looked_at_costs_itself_alone(tmp_path: Path, db_path: Path) -> None:
+    two_agents(tmp_path)
+    loop = tmp_path / "agents" / "gamma" / "sessions"
+    loop.parent.mkdir()
+    loop.symlink_to(loop.name)
+    with open_memory(db_path, TranscriptSource(Folders(None, tmp_path))) as memory:
+        memory.sync()
+        assert len(recalled(memory, "boat")) == 2
+
+
+def test_file_names_that_are_no_text_stay_apart(tmp_path: Path, db_path: Path) -> None:
+    sessions = tmp_path / "agents" / "main" / "sessions"
+    sessions.mkdir(parents=True)
+    for number, name in enumerate((b"\xff.jsonl", b"\xfe.jsonl", b"plain.jsonl")):
+        line = {"id": f"0000000{number}", "role": "user", "text": f"the boat of number {number} is called Sira"}
+        with open(os.fsencode(sessions) + b"/" + name, "w", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+    with open_memory(db_path, TranscriptSource(Folders(None, tmp_path))) as memory:
+        assert memory.sync().kept == 3
+        assert len(recalled(memory, "boat")) == 3
+
+
+def test_the_last_session_goes_also_where_its_own_folder_is_named(tmp_path: Path, db_path: Path) -> None:
+    sessions = tmp_path / "agents" / "main" / "sessions"
+    sessions.mkdir(parents=True)
+    file = sessions / "a.jsonl"
+    file.write_text('{"id": "00000001", "role": "user", "text": "the boat is called Sira"}\n', encoding="utf-8")
+    with open_memory(db_path, TranscriptSource(Folders(sessions, tmp_path))) as memory:
+        assert memory.sync().kept == 1
+        file.unlink()
+        assert memory.sync().pruned == 1

@@ -82,7 +82,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A message ready to be written; `follows` is False where something that was left out stands before it."""
+    """A message ready to be written; `follows` is False where something that was left out stands before it.
+
+    One without parts is left out itself; what an earlier version of it left behind goes.
+    """
 
     message: Message
     at: int
@@ -136,6 +139,12 @@ def index(
 
     try:
         for stream in source.streams():
+            if stream.name in seen:
+                failed(
+                    SourceDrift(f"two streams of {source.name} are called {stream.name}; one is not read."),
+                    stream.scope,
+                )
+                continue
             seen.add(stream.name)
             old = known.get(stream.name)
             if old is not None and (old.mark, old.place) == (stream.mark, source.place):
@@ -265,6 +274,7 @@ def prepare(batch: Batch, rules: clean.Rules) -> tuple[list[Prepared], Counter[s
         if isinstance(result, clean.Dropped):
             dropped[result.reason] += 1
             said = None
+            prepared.append(Prepared(message, passages.to_ms(message.at), b"", b"", None, False, False, ()))
             continue
         follows = said is not None
         parts: list[Part] = []
@@ -352,6 +362,8 @@ def _write(
     for item in prepared:
         if _drop_changed(connection, stream_row, item, seen, now):
             thread = _still_there(connection, thread)
+        if not item.parts:
+            continue
         ids = _known_passages(connection, item, seen)
         if ids:
             written.known += 1

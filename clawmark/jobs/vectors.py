@@ -43,9 +43,9 @@ def embed_pending(
         _open_space(connection, path, embedder, clock)
         total = vectors.count_due(connection, passages.to_ms(clock()))
         while ids := vectors.due(connection, passages.to_ms(clock()), BATCH):
-            good = _batch(connection, path, embedder, reader, ids, clock, rng)
+            good, asked = _batch(connection, path, embedder, reader, ids, clock, rng)
             written += good
-            barren = 0 if good else barren + 1
+            barren = barren + 1 if asked and not good else 0
             if barren == MOST_BARREN:
                 raise EmbedderDown(f"{embedder.name} embedded none of the last {barren} batches.")
             done += len(ids)
@@ -88,7 +88,8 @@ def _batch(
     ids: list[int],
     clock: Callable[[], datetime],
     rng: random.Random,
-) -> int:
+) -> tuple[int, int]:
+    """Returns how many vectors were written, and how many texts were asked about."""
     texts = {found.passage_id: found.text for found in reader.read(connection, ids, exact=True)}
     wanted = [passage_id for passage_id in ids if passage_id in texts]
     results = embedder.embed([texts[passage_id] for passage_id in wanted], "document") if wanted else []
@@ -108,7 +109,7 @@ def _batch(
         tries = vectors.tries(connection, list(failed))
         for passage_id, reason in failed.items():
             vectors.postpone(connection, passage_id, reason, passages.to_ms(now) + _wait(tries.get(passage_id, 0), rng))
-    return len(good)
+    return len(good), len(wanted)
 
 
 def _wait(tries: int, rng: random.Random) -> int:

@@ -92,7 +92,7 @@ class Matrix:
                 return old
             after = old.last_vector
         else:
-            after, self._room = 0, _Room(space.dimension)
+            after, self._room, self._snapshot = 0, _Room(space.dimension), None
         self._room.load(connection, space_id, after, last)
         self._snapshot = self._room.snapshot(space, *state, last)
         return self._snapshot

@@ -11,6 +11,7 @@ import fcntl
 import logging
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,9 @@ from clawmark.errors import (
 
 APPLICATION_ID = 0x434C4D4B  # "CLMK"
 BUSY_SECONDS = 10.0
+QUICK_BUSY_SECONDS = 1.0
+"""For a look on the way to a prompt."""
+
 PATIENCE_SECONDS = 1.0
 """A longer wait is said aloud."""
 
@@ -89,9 +93,9 @@ def open_database(path: Path, migrate: Callable[[apsw.Connection], None], latest
     A file that is as it should be is only read.
     """
     with explained(path), system_explained(path):
-        if not path.exists() or path.stat().st_size == 0:
+        if not _is_there(path):
             _create(path, migrate)
-        connection = connect(path, readonly=True, leave_no_trace=True)
+        connection = connect(path, readonly=True, leave_no_trace=True, busy_seconds=QUICK_BUSY_SECONDS)
         try:
             version = schema_version(connection, path)
         finally:
@@ -136,7 +140,7 @@ def _create(path: Path, migrate: Callable[[apsw.Connection], None]) -> None:
     """Build the whole file beside its place and move it there: a kill leaves either no database or a complete one."""
     _make_folder(path.parent)
     with lease(path, BUSY_SECONDS):
-        if path.exists() and path.stat().st_size:
+        if _is_there(path):
             return  # another process was first
         _set_aside(path)
         draft = path.with_name(path.name + ".new")
@@ -157,6 +161,16 @@ def _create(path: Path, migrate: Callable[[apsw.Connection], None]) -> None:
             connection.close()
         os.replace(draft, path)
         _sync_directory(path.parent)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a file with something in it stands at `path`. Raises DatabaseUnwritable for what is no file at all."""
+    if not os.path.lexists(path):
+        return False
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):
+        raise DatabaseUnwritable(f"{path} is no file; name one in CLAWMARK_DB_PATH. It was left as it is.")
+    return status.st_size > 0
 
 
 def _make_folder(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets as entropy
+import stat
 from pathlib import Path
 
 from clawmark.errors import DatabaseUnwritable
@@ -22,12 +23,15 @@ def secret(path: Path) -> bytes:
 
 def _read(path: Path) -> bytes | None:
     try:
-        with open(path, "rb", opener=lambda p, flags: os.open(p, flags | os.O_NOFOLLOW)) as file:
-            found = file.read(64)
+        # A FIFO by that name must not hold us up.
+        with open(path, "rb", opener=lambda p, flags: os.open(p, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
+            found = file.read(64) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
     except FileNotFoundError:
         return None
     if len(found) < 32:
-        raise DatabaseUnwritable(f"{path} is cut short. Restore it from a backup, or remove it to have a new one made.")
+        raise DatabaseUnwritable(
+            f"{path} is cut short or no file; restore or remove it (then a new one is made)."
+        )
     return found
 
 

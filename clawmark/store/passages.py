@@ -341,13 +341,22 @@ def scopes(connection: apsw.Connection) -> list[str]:
 
 
 def session(connection: apsw.Connection, name: str) -> tuple[str, str] | None:
-    """(scope, kind) of a session; a group where any of its streams is one."""
+    """(scope, kind) of a session; a group where any of its streams is one, or where a participant spoke."""
     found = rows(
         connection,
         "SELECT scope, kind FROM streams WHERE session = ? ORDER BY kind = 'group' DESC, id DESC LIMIT 1",
         (name,),
     )
-    return found[0] if found else None
+    if not found:
+        return None
+    scope, kind = found[0]
+    others = rows(
+        connection,
+        "SELECT 1 FROM conversations c JOIN passages p ON p.conversation_id = c.id"
+        " WHERE c.scope = ? AND c.session = ? AND p.origin = 'participant' LIMIT 1",
+        (scope, name),
+    )
+    return scope, "group" if others else kind
 
 
 def count(connection: apsw.Connection) -> int:

@@ -19,7 +19,6 @@ from clawmark.model import Batch, Gone, Message, Stream, Wanted
 from clawmark.source import Folders
 from clawmark_sources.openclaw import jsonl, sqlite
 from clawmark_sources.openclaw.jsonl import SessionFolder
-from clawmark_sources.openclaw.messages import whole
 from clawmark_sources.openclaw.sqlite import AgentDatabase, Found, Listing
 
 __all__ = ["TranscriptSource"]
@@ -63,6 +62,7 @@ class TranscriptSource:
 
     def __init__(self, places: Folders) -> None:
         self._root = places.transcripts or places.openclaw
+        self._failures: list[SourceError] = []
         self._folders: dict[Path, SessionFolder] = {}
         self._databases: dict[Path, AgentDatabase] = {}
         self._known: dict[str, Agent] = {}
@@ -73,9 +73,10 @@ class TranscriptSource:
 
     def check(self) -> None:
         """One agent's damage is that agent's: it is raised here only when no other agent can be read."""
-        failures: list[SourceError] = []
         present = False
-        for agent in self._agents():
+        agents = self._agents()
+        failures = list(self._failures)
+        for agent in agents:
             try:
                 if agent.database:
                     agent.database.check()
@@ -99,9 +100,9 @@ class TranscriptSource:
 
     def streams(self) -> Iterator[Stream]:
         """An agent that cannot be listed is raised after all others were."""
-        failures: list[SourceError] = []
         agents = self._agents()
-        if not agents:  # not mounted, or moved: what is not there was not deleted
+        failures = list(self._failures)
+        if not agents and not failures:  # not mounted, or moved: what is not there was not deleted
             raise self._nothing_found()
         for agent in agents:
             try:
@@ -144,17 +145,28 @@ class TranscriptSource:
     def _agents(self) -> list[Agent]:
         """The agents of a state directory, else the one whose own directory or `sessions` folder the root is."""
         root = self._root
+        self._failures = []
         if _is_folder(root / "agents"):
-            made = [self._agent(home, home / "sessions", whole(home.name)) for home in _folders(root / "agents")]
+            made = [
+                self._tried(home, home / "sessions", jsonl.readable(home.name)) for home in _folders(root / "agents")
+            ]
         elif _is_file(root / _DATABASE) or _is_folder(root / "sessions"):
             made = [self._agent(root, root / "sessions", self._name_of(root / "sessions") or root.name)]
-        elif (root.name == "sessions" and _is_file(root.parent / _DATABASE)) or jsonl.holds_transcripts(root):
+        elif (root.name == "sessions" and _is_folder(root)) or jsonl.holds_transcripts(root):
             # a setting from before the update still names the `sessions` folder, and the database stands next to it
             made = [self._agent(root.parent, root, self._name_of(root) or "main")]
         else:
             made = []
         self._known = {agent.name: agent for agent in made if agent}
         return list(self._known.values())
+
+    def _tried(self, home: Path, sessions: Path, name: str) -> Agent | None:
+        """One agent that cannot be looked at costs itself alone; `check` and `streams` say so."""
+        try:
+            return self._agent(home, sessions, name)
+        except SourceError as failure:
+            self._failures.append(failure)
+            return None
 
     def _name_of(self, sessions: Path) -> str | None:
         known = self._folders.get(sessions)

@@ -114,6 +114,11 @@ def _files(folder: Path) -> Iterator[os.DirEntry[str]]:
         raise _unreadable(folder, error) from error
 
 
+def readable(name: str) -> str:
+    """A file's name as text; bytes that are none stay apart from each other."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
 def is_kind(entry: os.DirEntry[str], test: Callable[[os.DirEntry[str]], bool]) -> bool:
     """`test` of a directory's entry; a link that leads nowhere or to itself is of no kind."""
     try:
@@ -350,7 +355,7 @@ class SessionFolder:
                 name=self._stream(file),
                 mark=f"{stat.st_size}:{stat.st_mtime_ns}:{stat.st_ino}",
                 scope=self.agent,
-                session=whole(file.session),
+                session=readable(file.session),
                 kind=self._session(file).kind,
             )
 
@@ -449,11 +454,11 @@ class SessionFolder:
         return names
 
     def _stream(self, file: _Named) -> str:
-        return f"{PREFIX}{self.agent}/{whole(file.name)}"
+        return f"{PREFIX}{self.agent}/{readable(file.name)}"
 
     def _run(self, fd: int, file: _Named) -> Run:
         session = self._session(file)
-        name = _header_session(fd) or whole(file.stem)
+        name = _header_session(fd) or readable(file.stem)
         return Run(self._stream(file), name, self.agent, session.kind, session.note)
 
     def _session(self, file: _Named) -> _Session:
