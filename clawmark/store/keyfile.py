@@ -29,9 +29,7 @@ def _read(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     if len(found) < 32:
-        raise DatabaseUnwritable(
-            f"{path} is cut short or no file; restore or remove it (then a new one is made)."
-        )
+        raise DatabaseUnwritable(f"{path} is cut short or no file; restore or remove it (then a new one is made).")
     return found
 
 
