@@ -6,8 +6,6 @@ pages and the write-ahead log. Nothing here decides what to forget; whoever asks
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,8 +13,8 @@ from pathlib import Path
 
 import apsw
 
-from clawmark.store import cursors, db, events, facts, lexicon, passages, vectors
-from clawmark.text import canonical, normal
+from clawmark.errors import DatabaseError
+from clawmark.store import cursors, db, events, facts, lexicon, passages, sidecar, vectors
 
 UNFINISHED = "erase:unfinished"
 """The cursor that stands while erased words may still be in the lexicon's segments, free pages or the log."""
@@ -53,7 +51,7 @@ def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes,
     fact = facts.get(connection, key, scope, deleted=True)
     if fact is None:
         return False
-    for kind, hashed in tombstones(secret, scope, key, fact.value):
+    for kind, hashed in facts.tombstones(secret, scope, key, fact.value):
         facts.bury(connection, kind, hashed, now)
     facts.remove(connection, key, scope)
     events.blank_values(connection, key, scope)
@@ -62,13 +60,15 @@ def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes,
     return True
 
 
-def tombstones(secret: bytes, scope: str, key: str, value: str) -> list[tuple[str, bytes]]:
-    """(kind, keyed hash) of what must not be learned again. Without the secret the hashes tell nothing."""
+def forget_in_sidecar(connection: apsw.Connection, path: Path, now: datetime) -> None:
+    """Take what was just erased out of the facts' sidecar too. Belongs inside the transaction that erases.
 
-    def keyed(kind: str, text: str) -> tuple[str, bytes]:
-        return kind, hmac.digest(secret, f"{kind}\0{scope}\0{text}".encode(), hashlib.sha256)
-
-    return [keyed("key", key), keyed("value", canonical(normal(value)))]
+    So an erasure that was acknowledged is never undone by a recovery. A sidecar that cannot be rewritten goes away.
+    """
+    try:
+        sidecar.write(connection, path, now)
+    except DatabaseError:
+        sidecar.discard(path)
 
 
 def finish(connection: apsw.Connection, path: Path) -> bool:

@@ -13,10 +13,15 @@ ClawmarkError                 something failed; the message says what to do next
 ├── DatabaseError             the memory's own file
 │   ├── DatabaseBusy          another process holds it; try again (exit 75)
 │   ├── DatabaseNewer         a later clawmark wrote it
-│   ├── DatabaseDamaged       it cannot be trusted; left as it is
-│   └── DatabaseUnwritable    no room, no permission or no disk
-├── EmbedderDown              nothing can be embedded now; what waits stays pending
+│   ├── DatabaseDamaged       it cannot be trusted; set aside, never deleted, by the next pass
+│   ├── DatabaseForeign       somebody else's file; left as it is
+│   └── DatabaseUnwritable    no room, no permission or no disk (exit 75)
+├── EndpointDown              a server does not answer now; try again (exit 75)
+├── EndpointError             a server is set up wrongly; trying again changes nothing
+│   └── ConsentMissing        its host is outside this machine and not allowed; nothing was sent
+├── EmbedderDown              nothing can be embedded now; what waits stays pending (exit 75)
 └── EmbedderError             the embedder is set up wrongly; trying again changes nothing
+    └── EmbedderRefused       its host is not allowed: the second key, CLAWMARK_ALLOW_REMOTE, is missing
 """
 
 from __future__ import annotations
@@ -87,7 +92,23 @@ class DatabaseDamaged(DatabaseError):
     pass
 
 
+class DatabaseForeign(DatabaseError):
+    pass
+
+
 class DatabaseUnwritable(DatabaseError):
+    exit_code = EXIT_BUSY
+
+
+class EndpointDown(ClawmarkError):
+    exit_code = EXIT_BUSY
+
+
+class EndpointError(ClawmarkError):
+    pass
+
+
+class ConsentMissing(EndpointError):
     pass
 
 
@@ -96,4 +117,8 @@ class EmbedderDown(ClawmarkError):
 
 
 class EmbedderError(ClawmarkError):
+    pass
+
+
+class EmbedderRefused(EmbedderError):
     pass

@@ -13,22 +13,22 @@ import logging
 import os
 import random
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 from zoneinfo import ZoneInfo
 
 import apsw
 
 from clawmark import block as blocks
-from clawmark import clean, erase
+from clawmark import clean, erase, status
 from clawmark.errors import (
+    DatabaseDamaged,
+    DatabaseError,
     DatabaseUnwritable,
-    EmbedderDown,
     EmbedderError,
     Refused,
     SourceAbsent,
@@ -38,25 +38,27 @@ from clawmark.errors import (
 )
 from clawmark.facts import gate, ladder
 from clawmark.facts.search import about
-from clawmark.model import SHARED, Block, Event, Excerpt, Fact, Found, Progress, Space, SyncReport, Turn
+from clawmark.model import SHARED, Block, Event, Excerpt, Fact, Found, Progress, Status, SyncReport, Turn
 from clawmark.recall.excerpt import Reader
+from clawmark.recall.meaning import Meaning
 from clawmark.recall.search import Query, recall, shortened
-from clawmark.settings import Settings, load, unknown_variables
+from clawmark.settings import Settings, load
 from clawmark.source import Folders, MessageSource, first_present, select
-from clawmark.store import db, events, facts, keyfile, migrations, passages, vectors
+from clawmark.store import db, events, facts, files, keyfile, passages, recovery, sidecar
 from clawmark.text import cut
 
 if TYPE_CHECKING:
     from clawmark.embed import Embedder
-    from clawmark.model import Vector
-    from clawmark.recall.matrix import Matrix, Snapshot
 
 DEFAULT_SCOPE = "main"
 MOST_EXCERPTS = 50
 MOST_EVENTS = 100_000
-QUERY_VECTORS = 512
 RECENT_LINES, RECENT_LENGTH = 3, 500
 WAIT_SECONDS = 30.0
+NO_EMBEDDER = (
+    "no embedder; recall runs on words alone. Install clawmark[local] or set CLAWMARK_EMBEDDING_URL; "
+    "`clawmark doctor` says what is missing."
+)
 
 log = logging.getLogger("clawmark")
 
@@ -80,7 +82,7 @@ class Memory:
     ) -> None:
         """`open` is the usual way in. sources and embedder None = what the settings name."""
         self.settings = settings
-        self.path = settings.db_path.resolve()  # what stands beside the file stands beside its real place
+        self.path = files.resolved(settings.db_path)  # what stands beside the file stands beside its real place
         self._rules = clean.Rules(settings.never_index_paths)
         self._given_sources = sources
         self._given_embedder = embedder
@@ -91,10 +93,8 @@ class Memory:
         self._fallback_secret = os.urandom(32)
         self._connection: apsw.Connection | None = None
         self._file: tuple[int, ...] | None = None
-        self._matrix: Matrix | None = None
-        self._query_vectors: OrderedDict[tuple[Space, str], Vector] = OrderedDict()
+        self._meaning = Meaning(settings, embedder)
         self._made_sources: list[MessageSource] | None = None
-        self._made_embedder: Embedder | None = None
 
     @classmethod
     def open(
@@ -106,9 +106,14 @@ class Memory:
         clock: Callable[[], datetime] = _clock,
         rng: random.Random | None = None,
     ) -> Self:
-        """Open the memory that `settings` name (default: file and environment), making it when there is none."""
+        """Open the memory that `settings` name (default: file and environment).
+
+        It is made when there is none, brought up to date when an earlier version wrote it, and rebuilt with its facts when
+        it is damaged. Raises DatabaseNewer, DatabaseForeign, DatabaseBusy or DatabaseUnwritable where that cannot be.
+        """
         memory = cls(load() if settings is None else settings, sources=sources, embedder=embedder, clock=clock, rng=rng)
-        db.open_database(memory.path, lambda connection: migrations.migrate(connection, clock()), migrations.LATEST)
+        for line in recovery.ensure(memory.path, clock):
+            log.warning("%s", line)
         return memory
 
     def __enter__(self) -> Self:
@@ -134,10 +139,17 @@ class Memory:
         A log that is there and empty is no error. Raises SourceAbsent when no log was found,
         DatabaseBusy when another pass kept its turn for `wait_seconds`.
         """
-        from clawmark.jobs import runner
-
         if self.settings.disabled:
             return SyncReport()
+        try:
+            return self._pass(progress, wait_seconds)
+        except DatabaseDamaged as damage:  # on a page that nobody had read before
+            log.warning("%s", recovery.recover(self.path, self._clock, str(damage)))
+            return self._pass(progress, wait_seconds)
+
+    def _pass(self, progress: Progress | None, wait_seconds: float) -> SyncReport:
+        from clawmark.jobs import runner
+
         absent: SourceAbsent | None = None
         with self._jobs, self._writing() as connection:
             sources = self._new_sources()
@@ -151,8 +163,8 @@ class Memory:
                 connection,
                 self.path,
                 present,
-                self._new_embedder(background=True),
-                Reader({source.name: source for source in sources}, self._rules),
+                self._jobs_embedder(connection),
+                self._reader(sources),
                 rules=self._rules,
                 clock=self._clock,
                 rng=self._rng,
@@ -162,6 +174,28 @@ class Memory:
         if absent is not None and not isinstance(absent, SourceEmpty):
             raise absent
         return report
+
+    def reembed(self, progress: Progress | None = None, wait_seconds: float = WAIT_SECONDS) -> SyncReport:
+        """Make the vectors that are missing, trying again what failed or was given up.
+
+        Raises EmbedderError where there is no embedder, DatabaseBusy when another pass kept its turn for `wait_seconds`.
+        """
+        from clawmark.jobs import runner
+
+        with self._jobs, self._writing() as connection:
+            embedder = self._jobs_embedder(connection)
+            if embedder is None:
+                raise EmbedderError(NO_EMBEDDER)
+            return runner.reembed(
+                connection,
+                self.path,
+                embedder,
+                self._reader(self._new_sources()),
+                clock=self._clock,
+                rng=self._rng,
+                wait_seconds=wait_seconds,
+                progress=progress or runner.no_progress,
+            )
 
     # Recall
 
@@ -243,45 +277,12 @@ class Memory:
         """Live excerpts; none, with one log line, when the log cannot be read just now."""
         if query.limit <= 0 or not query.text.strip():
             return []
-        snapshot = self._snapshot(connection)
-        vector = None if snapshot is None else self._query_vector(query.text, snapshot.space)
+        vector, snapshot = self._meaning.of(connection, query.text) or (None, None)
         try:
-            sources = {source.name: source for source in self._own_sources()}
-            return recall(connection, Reader(sources, self._rules), query, vector, snapshot)
+            return recall(connection, self._reader(self._own_sources()), query, vector, snapshot)
         except (SourceError, UsageError) as failed:
             log.warning("recall_skipped reason=%s", failed)
             return []
-
-    def _snapshot(self, connection: apsw.Connection) -> Snapshot | None:
-        """The vectors as they are now; None while there are none, or nothing that could embed a query."""
-        if self._own_embedder() is None or vectors.active_space(connection) is None:
-            return None
-        if self._matrix is None:
-            from clawmark.recall.matrix import Matrix
-
-            self._matrix = Matrix()
-        return self._matrix.current(connection)
-
-    def _query_vector(self, text: str, space: Space) -> Vector | None:
-        """The query's vector in `space`; None when there is none now. A failure is never remembered."""
-        from clawmark.embed import Failure
-
-        if (space, text) in self._query_vectors:
-            self._query_vectors.move_to_end((space, text))
-            return self._query_vectors[space, text]
-        embedder = self._own_embedder()
-        assert embedder is not None
-        try:
-            (vector,) = embedder.embed([text], "query")
-            if isinstance(vector, Failure) or embedder.space != space:
-                return None
-        except (EmbedderDown, EmbedderError) as down:
-            log.warning("query_not_embedded reason=%s", down)
-            return None
-        self._query_vectors[space, text] = vector
-        if len(self._query_vectors) > QUERY_VECTORS:
-            self._query_vectors.popitem(last=False)
-        return vector
 
     # Facts
 
@@ -305,9 +306,10 @@ class Memory:
                 statement = ladder.Statement(key, value, 1.0, "user", scope, observed)
                 outcome, fact = ladder.apply(old, statement, now)
                 facts.put(connection, fact)
-                facts.lift(connection, [hashed for _, hashed in erase.tombstones(secret, scope, key, value)])
+                facts.lift(connection, [hashed for _, hashed in facts.tombstones(secret, scope, key, value)])
                 said = None if old is None else old.value
                 events.add(connection, outcome, now, source="user", scope=scope, key=key, old=said, new=fact.value)
+            self._save_facts(connection, now)
             return fact
 
     def forget(self, key: str, scope: str | None = None) -> list[str]:
@@ -316,11 +318,22 @@ class Memory:
         with self._writing() as connection:
             secret = self._secret()
             scopes = facts.scopes_of(connection, key) if scope is None else [scope]
+            now = self._clock()
             with db.transaction(connection, self.path):
-                gone = [s for s in scopes if erase.erase_fact(connection, key, s, secret, self._clock())]
+                gone = [s for s in scopes if erase.erase_fact(connection, key, s, secret, now)]
+                if gone:
+                    erase.forget_in_sidecar(connection, self.path, now)
+            self._save_facts(connection, now)
             if gone and not erase.finish(connection, self.path):
                 log.warning("forget_unfinished reason=another process reads the database; the next sync completes it")
             return gone
+
+    def _save_facts(self, connection: apsw.Connection, now: datetime) -> None:
+        """What a damaged database is recovered from. The database holds the facts already, so a failure is only said."""
+        try:
+            sidecar.write(connection, self.path, now)
+        except DatabaseError as failed:
+            log.warning("sidecar_not_written reason=%s", failed)
 
     def facts(self, scope: str | None = None) -> list[Fact]:
         """All live facts by key; scope None = all scopes, a scope = its own and what is shared."""
@@ -334,70 +347,16 @@ class Memory:
 
     # Status
 
-    def status(self) -> dict[str, Any]:
-        """What there is and what is wrong, as plain values; `problems` is empty when all is well."""
+    def status(self) -> Status:
+        """What there is and what is wrong."""
         with self._reading() as connection:
-            problems: list[str] = []
-            source = self._source_status(connection, problems)
-            active = vectors.active_space(connection)
-            pending = vectors.pending_by_reason(connection)
-            last = events.last_of(connection, "embedder_unavailable", "embedder_available")
-            if self.settings.disabled:
-                problems.append("clawmark is switched off (CLAWMARK_DISABLED).")
-            elif self.settings.recall == "off":
-                problems.append("recall is switched off (CLAWMARK_RECALL).")
-            try:
-                self._secret()
-            except DatabaseUnwritable as failed:
-                problems.append(f"key: {failed}")
-            problems += [f"{name} is no setting; see docs/settings.md." for name in unknown_variables()]
-            embedder = self._embedder_name(problems)
-            if last is not None and (last.event_type, last.source) == ("embedder_unavailable", embedder) and pending:
-                problems.append(f"embedder: {last.detail} (since {last.created_at:%Y-%m-%d %H:%M} UTC)")
-            return {
-                "database": {
-                    "path": str(self.path),
-                    "bytes": sum(p.stat().st_size for p in _files(self.path)),
-                    "schema": migrations.LATEST,
-                },
-                "source": source,
-                "scopes": passages.scopes(connection),
-                "passages": passages.count(connection),
-                "facts": len(facts.live(connection)),
-                "embedder": embedder,
-                "space": None if active is None else {"model": active[1].model, "dimension": active[1].dimension},
-                "vectors": 0 if active is None else vectors.count(connection, active[0]),
-                "pending": pending,
-                "recall": self.settings.recall,
-                "disabled": self.settings.disabled,
-                "problems": problems,
-            }
-
-    def _source_status(self, connection: apsw.Connection, problems: list[str]) -> dict[str, Any] | None:
-        try:
-            source = first_present(self._own_sources())
-        except (SourceError, UsageError) as failed:
-            problems.append(f"source: {failed}")
-            return None
-        known = passages.known_streams(connection, source.name)
-        return {"name": source.name, "where": source.describe(), "streams": len(known)}
-
-    def _embedder_name(self, problems: list[str]) -> str:
-        embedder = self._own_embedder()
-        if embedder is None:
-            if self.settings.embedder == "auto":
-                problems.append(
-                    "embedder: none; recall runs on words alone. Install clawmark[local] or set CLAWMARK_EMBEDDING_URL."
-                )
-            return "none (words alone)"
-        if self._given_embedder is None and self.settings.embedding_url:
-            from clawmark.net import require_consent
-
-            try:
-                require_consent(self.settings.embedding_url, self.settings.allow_remote)
-            except (EmbedderDown, EmbedderError) as refused:
-                problems.append(f"embedder: {refused}")
-        return embedder.name
+            return status.gather(
+                connection,
+                self.path,
+                self.settings,
+                sources=self._own_sources,
+                embedder=self._given_embedder,
+            )
 
     # Parts, made when first needed
 
@@ -410,7 +369,8 @@ class Memory:
                 self._file = _identity(self.path)
             elif _identity(self.path) != self._file:  # somebody put another file there
                 self._connection.close()
-                self._connection = self._matrix = None
+                self._connection = None
+                self._meaning.forget_vectors()
                 with self._reading() as connection:
                     yield connection
                 return
@@ -436,17 +396,15 @@ class Memory:
             self._made_sources = self._new_sources()
         return self._made_sources
 
-    def _new_embedder(self, *, background: bool) -> Embedder | None:
+    def _reader(self, sources: Sequence[MessageSource]) -> Reader:
+        return Reader({source.name: source for source in sources}, self._rules)
+
+    def _jobs_embedder(self, connection: apsw.Connection) -> Embedder | None:
         if self._given_embedder is not None:
             return self._given_embedder
-        from clawmark.embed import choose
+        from clawmark.jobs.embedder import for_background
 
-        return choose(self.settings, background=background)
-
-    def _own_embedder(self) -> Embedder | None:
-        if self._made_embedder is None:
-            self._made_embedder = self._new_embedder(background=False)
-        return self._made_embedder
+        return for_background(connection, self.path, self.settings, self._clock)
 
     def _zone(self) -> ZoneInfo | None:
         return ZoneInfo(self.settings.timezone) if self.settings.timezone else None
@@ -474,7 +432,3 @@ def _identity(path: Path) -> tuple[int, ...] | None:
     if os.access(path.parent, os.W_OK):
         return status.st_dev, status.st_ino
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, path.with_name(path.name + "-wal").exists()
-
-
-def _files(path: Path) -> list[Path]:
-    return [p for p in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")) if p.exists()]

@@ -296,3 +296,109 @@ class SyncReport:
             "pruned": self.pruned,
             "failures": list(self.failures),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class FailedText:
+    """A passage without vector that was tried: its message's name and what is known, never its text.
+
+    next_try None = given up, until `clawmark reembed`
+    """
+
+    source: str
+    ref: str
+    reason: str
+    tries: int
+    next_try: datetime | None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "ref": self.ref,
+            "reason": self.reason,
+            "tries": self.tries,
+            "next_try": None if self.next_try is None else self.next_try.isoformat(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceStatus:
+    """A space of vectors and how far it is filled. endpoint "" = its model runs in this process."""
+
+    model: str
+    dimension: int
+    vectors: int
+    endpoint: str = ""
+    batch_limit: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "dimension": self.dimension,
+            "vectors": self.vectors,
+            "endpoint": self.endpoint,
+            "batch_limit": self.batch_limit,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SourceStatus:
+    name: str
+    where: str
+    streams: int
+
+    def as_json(self) -> dict[str, Any]:
+        return {"name": self.name, "where": self.where, "streams": self.streams}
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What there is and what is wrong.
+
+    bytes      of the database and its write-ahead log
+    space      whose vectors are searched            filling    the one that is to take its place
+    pending    passages without vector, by reason    given_up   those of them that are not tried again by themselves
+    failed     the newest that were tried
+    problems   each one line saying what to do; empty when all is well
+    """
+
+    path: str
+    bytes: int
+    schema: int
+    source: SourceStatus | None
+    scopes: Sequence[str]
+    passages: int
+    facts: int
+    embedder: str
+    space: SpaceStatus | None
+    filling: SpaceStatus | None
+    pending: Mapping[str, int]
+    given_up: int
+    failed: Sequence[FailedText]
+    recall: str
+    disabled: bool
+    problems: Sequence[str]
+
+    @property
+    def vectors(self) -> int:
+        """Vectors that are searched."""
+        return 0 if self.space is None else self.space.vectors
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "database": {"path": self.path, "bytes": self.bytes, "schema": self.schema},
+            "source": None if self.source is None else self.source.as_json(),
+            "scopes": list(self.scopes),
+            "passages": self.passages,
+            "facts": self.facts,
+            "embedder": self.embedder,
+            "space": None if self.space is None else self.space.as_json(),
+            "filling": None if self.filling is None else self.filling.as_json(),
+            "vectors": self.vectors,
+            "pending": dict(self.pending),
+            "given_up": self.given_up,
+            "failed": [text.as_json() for text in self.failed],
+            "recall": self.recall,
+            "disabled": self.disabled,
+            "problems": list(self.problems),
+        }

@@ -55,23 +55,30 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("CLAWMARK_OPENCLAW_STATE_DIR", "OPENCLAW_STATE_DIR", "openclaw_state_dir"),
         description="OpenClaw's state directory. `OPENCLAW_STATE_DIR`, which OpenClaw itself reads, is honoured too.",
     )
-    embedder: Literal["auto", "none"] = Field(
+    embedder: Literal["auto", "local", "endpoint", "fastembed", "none"] = Field(
         default="auto",
-        description="`auto`: the endpoint if one is set, else the local model if it is installed, else words alone. "
-        "`none`: words alone.",
+        description="`auto`: the endpoint if one is set, else the local model or fastembed, whichever is installed, else "
+        "words alone. `local`, `endpoint`, `fastembed`: that one. `none`: words alone.",
     )
     embedding_url: str | None = Field(
-        default=None, description="An OpenAI-compatible embeddings endpoint, e.g. http://127.0.0.1:8092/v1."
+        default=None,
+        description="An OpenAI-compatible embeddings endpoint, e.g. http://127.0.0.1:8092/v1; with or without `/v1`.",
     )
-    embedding_model: str = Field(default="", description="The model name sent to that endpoint.")
+    embedding_model: str = Field(default="", description="The model name sent to that endpoint, or fastembed's.")
     embedding_dim: int | None = Field(
         default=None, ge=1, le=16384, description="Expected dimension. Default: what the model answers."
     )
     embedding_api_key: SecretStr | None = Field(
         default=None, description="Sent as a Bearer header. Never logged, never stored."
     )
-    embedding_query_prefix: str = Field(default="", description="Put in front of a query before it is embedded.")
-    embedding_document_prefix: str = Field(default="", description="Put in front of a passage before it is embedded.")
+    embedding_query_prefix: str | None = Field(
+        default=None,
+        description="Put in front of a query before an endpoint embeds it. Default: what the model is known to want, "
+        "unless the server does it. `none`: nothing.",
+    )
+    embedding_document_prefix: str | None = Field(
+        default=None, description="The same for a passage. Set both, or neither."
+    )
     allow_remote: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="Hosts outside this machine and its private network that text may be sent to; a comma list.",
@@ -130,6 +137,11 @@ class Settings(BaseSettings):
         if not usable:
             raise ValueError("a URL such as http://127.0.0.1:8092/v1")
         return value.strip()
+
+    @field_validator("embedding_query_prefix", "embedding_document_prefix")
+    @classmethod
+    def _prefix(cls, value: str | None) -> str | None:
+        return "" if value == "none" else value
 
     @field_validator("embedding_api_key")
     @classmethod

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from unittest import SkipTest
 
 from clawmark.embed import Failure, Kind
+from clawmark.embed.probe import PROBE
 from clawmark.errors import EmbedderDown
 from clawmark.model import Batch, Gone, Message, Origin, Role, Space, Stream, Wanted
 from clawmark.source import MessageSource
@@ -36,21 +37,28 @@ class FakeEmbedder:
 
     down       while True, every call raises EmbedderDown
     poisoned   a text that holds one of these gets a Failure, whatever else is asked with it
-    asked      every text that was embedded, in order
+    weights    another number is another model behind the same name: all vectors change
+    asked      every text that was embedded, in order; the probe, which goes along with each call, left out
     """
 
     name = "fake"
+    fixed = False
+    endpoint = ""
 
-    def __init__(self, dimension: int = 64, *, model: str = "fake", poisoned: Sequence[str] = ()) -> None:
+    def __init__(
+        self, dimension: int = 64, *, model: str = "fake", poisoned: Sequence[str] = (), weights: int = 0
+    ) -> None:
         self.space = Space(model, dimension)
+        self.batch_limit: int | None = None
         self.down = False
         self.poisoned = tuple(poisoned)
+        self.weights = weights
         self.asked: list[str] = []
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> list[Vector | Failure]:
         if self.down:
             raise EmbedderDown("the fake embedder is down; set .down = False")
-        self.asked += texts
+        self.asked += [text for text in texts if text != PROBE]
         return [self._one(text) for text in texts]
 
     def _one(self, text: str) -> Vector | Failure:
@@ -60,7 +68,8 @@ class FakeEmbedder:
             return Failure("poisoned")
         counts = np.zeros(self.space.dimension, dtype=np.float32)
         for word in re.findall(r"\w+", text.casefold()):
-            counts[int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest()) % len(counts)] += 1
+            place = hashlib.blake2b(word.encode(), digest_size=8, salt=self.weights.to_bytes(8)).digest()
+            counts[int.from_bytes(place) % len(counts)] += 1
         norm = np.linalg.norm(counts)
         return np.asarray(counts / norm, dtype=np.float32) if norm else Failure("zero")
 

@@ -1,7 +1,11 @@
 """Compare a memory with one that was never killed: `crash_check.py DATABASE REFERENCE [--complete]`.
 
 Sound: SQLite's own checks pass, each passage is in the lexicon and nothing else is, every passage waits for its vector or
-has it, and whatever is there is also in the reference. Complete: passages, refs, lexicon, vectors and cursors are equal.
+has it, no space holds another's vectors, and whatever is there is also in the reference. Complete: passages, refs,
+lexicon, searched vectors and cursors are equal.
+
+`crash_check.py acks DATABASE FILE`: every set and forget that `crash_run.py acks` noted in FILE holds, in the database and
+in the sidecar from which a damaged one is recovered.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ from typing import Any
 
 import apsw
 import numpy as np
+
+from clawmark.store import sidecar
 
 Dump = dict[str, dict[Any, Any]]
 
@@ -34,6 +40,7 @@ def dump(path: Path) -> Dump:
         lexicon.setdefault((ref, part), []).append(tuple(word))
     vectors = connection.execute(
         f"SELECT {REF.format('message_vectors.passage_id')}, embedding FROM message_vectors"
+        " JOIN spaces ON spaces.id = space_id WHERE is_active"
     ).fetchall()
     result = {
         "passages": {row[:2] + row[3:4]: row for row in connection.execute(PASSAGES).fetchall()},
@@ -55,7 +62,13 @@ def unsound(path: Path) -> list[str]:
         "passages without ref": "SELECT count(*) FROM passages WHERE id NOT IN (SELECT passage_id FROM passage_refs)",
         "pending with a vector": (
             "SELECT count(*) FROM pending_vectors JOIN message_vectors USING (passage_id)"
-            " JOIN spaces ON spaces.id = space_id WHERE is_active"
+            " JOIN spaces ON spaces.id = space_id"
+            " WHERE CASE WHEN EXISTS (SELECT 1 FROM spaces WHERE is_target) THEN is_target ELSE is_active END"
+        ),
+        "spaces searched": "SELECT max(0, count(*) - 1) FROM spaces WHERE is_active",
+        "spaces filled": "SELECT max(0, count(*) - 1) FROM spaces WHERE is_target",
+        "vectors of another length": (
+            "SELECT count(*) FROM message_vectors JOIN spaces ON spaces.id = space_id WHERE length(embedding) != 4 * dimension"
         ),
     }.items():
         ((count,),) = connection.execute(query).fetchall()
@@ -89,9 +102,36 @@ def compare(path: Path, reference: Path, *, complete: bool) -> list[str]:
     return faults
 
 
+def broken_promises(path: Path, noted: Path) -> list[str]:
+    """Acknowledgements that do not hold. The last one may have been made and not be noted yet."""
+    promised: dict[str, str | None] = {}
+    for line in noted.read_text(encoding="utf-8").splitlines() if noted.exists() else []:
+        what, key, value = line.split()
+        promised[key] = value if what == "set" else None
+    if not promised:
+        return []
+    last = key
+    if not path.exists():
+        return ["acknowledged, but there is no database"]
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    stored = dict(connection.execute("SELECT key, value FROM facts WHERE is_deleted = 0").fetchall())
+    faults = [str(row) for row in connection.execute("PRAGMA integrity_check").fetchall() if row != ("ok",)]
+    connection.close()
+    kept = sidecar.read(path)
+    saved = {} if kept is None else {fact["key"]: fact["value"] for fact in kept.facts}
+    for name, found in {"database": stored, "sidecar": saved}.items():
+        for key, value in promised.items():
+            if found.get(key) != value and key != last:
+                faults.append(f"{name}: {key} is {found.get(key)!r}, acknowledged was {value!r}")
+    return faults
+
+
 def main() -> None:
-    path, reference, *options = sys.argv[1:]
-    faults = compare(Path(path), Path(reference), complete="--complete" in options)
+    if sys.argv[1] == "acks":
+        faults = broken_promises(Path(sys.argv[2]), Path(sys.argv[3]))
+    else:
+        path, reference, *options = sys.argv[1:]
+        faults = compare(Path(path), Path(reference), complete="--complete" in options)
     print("\n".join(faults) or "sound")
     sys.exit(bool(faults))
 

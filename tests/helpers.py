@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import sqlite3
@@ -9,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import apsw
@@ -32,6 +34,16 @@ def shared(*parts: str) -> Path | None:
     root = Path(os.environ.get("CLAWMARK_SHARED") or REPOSITORY.parent / "shared")
     path = root.joinpath(*parts)
     return path if path.exists() else None
+
+
+def fixture(name: str) -> ModuleType:
+    """A module of `scripts/fixtures`, which writes what a test needs."""
+    place = REPOSITORY / "scripts" / "fixtures" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, place)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class Clock:
@@ -195,11 +207,18 @@ class Log:
         return [found.get((w.stream, w.ref)) or found.get(("", w.ref)) or Gone(w.ref) for w in wanted]
 
 
+def fill(log: Log, count: int = 40) -> None:
+    """So many more messages, each about a topic of its own."""
+    first = len(log.messages())
+    for number in range(first, first + count):
+        log.say(f"sentence number {number} speaks of topic{number} at some length")
+
+
 # --- an embedder ------------------------------------------------------------------------------------------------------
 
 
-def fake(model: str = "fake", dimension: int = 64) -> FakeEmbedder:
-    return FakeEmbedder(dimension, model=model)
+def fake(model: str = "fake", dimension: int = 64, *, poisoned: Sequence[str] = (), weights: int = 0) -> FakeEmbedder:
+    return FakeEmbedder(dimension, model=model, poisoned=poisoned, weights=weights)
 
 
 # --- a memory, and what stands in its file ----------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,7 +34,7 @@ class Server:
 
 
 @contextmanager
-def serving(answer: Callable[[Request], Reply]) -> Iterator[Server]:
+def serving(answer: Callable[[Request], Reply], *, tls: ssl.SSLContext | None = None) -> Iterator[Server]:
     """`answer` gets each request; a body that is no bytes is sent as JSON."""
     seen: list[Request] = []
 
@@ -66,10 +67,12 @@ def serving(answer: Callable[[Request], Reply]) -> Iterator[Server]:
 
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     httpd.daemon_threads = True
+    if tls is not None:
+        httpd.socket = tls.wrap_socket(httpd.socket, server_side=True)
     thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
-        yield Server(f"http://127.0.0.1:{httpd.server_address[1]}", seen)
+        yield Server(f"{'https' if tls else 'http'}://127.0.0.1:{httpd.server_address[1]}", seen)
     finally:
         httpd.shutdown()
         httpd.server_close()

@@ -14,6 +14,7 @@ from typing import Any
 import apsw
 import click
 import pytest
+from server import Reply, Request, serving
 
 from clawmark.cli import cli
 from clawmark.memory import Memory
@@ -137,11 +138,26 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "status": ["status"],
     }
     printed = {}
-    for name, arguments in commands.items():
-        done = run(sys.executable, "-m", "clawmark", *arguments, "--json", **environment)
+
+    def ask(name: str, *arguments: str, **more: str) -> None:
+        done = run(sys.executable, "-m", "clawmark", *arguments, "--json", **environment, **more)
         assert done.returncode == 0, done.stderr
         printed[name] = json.loads(done.stdout)
+
+    for name, arguments in commands.items():
+        ask(name, *arguments)
+    ask("doctor", "doctor")
+    ask("backup", "backup")
+    ask("restore", "restore", printed["backup"]["backup"])
+    with serving(embeddings) as server:
+        environment["CLAWMARK_EMBEDDER"] = "endpoint"
+        ask("reembed", "reembed", CLAWMARK_EMBEDDING_URL=server.url)
     return printed
+
+
+def embeddings(request: Request) -> Reply:
+    texts = request.body["input"]
+    return Reply(body={"data": [{"index": n, "embedding": [1.0, float(len(t))]} for n, t in enumerate(texts)]})
 
 
 @pytest.mark.parametrize("name", list(cli.commands))

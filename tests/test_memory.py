@@ -19,7 +19,7 @@ from helpers import Clock, Log, fake, open_memory, query, recalled, residue
 from clawmark.embed import Kind
 from clawmark.errors import DatabaseUnwritable, Refused, SourceAbsent, SourceBusy, UsageError
 from clawmark.memory import Memory
-from clawmark.model import Block, SyncReport, Turn
+from clawmark.model import Block, SourceStatus, SyncReport, Turn
 from clawmark.settings import Settings
 from clawmark.testing import FakeEmbedder
 
@@ -194,7 +194,7 @@ def test_disabled_means_no_block_and_no_job(db_path: Path, log: Log, clock: Cloc
         assert memory.sync() == SyncReport()
         assert memory.block(QUESTION) == Block("")
         assert (log.reads, embedder.asked) == (0, [])
-        assert any("CLAWMARK_DISABLED" in problem for problem in memory.status()["problems"])
+        assert any("CLAWMARK_DISABLED" in problem for problem in memory.status().problems)
 
 
 def test_an_unknown_host_is_named_with_the_known_ones(memory: Memory) -> None:
@@ -280,7 +280,7 @@ def test_no_log_is_one_line_and_facts_still_work(machine: Path, db_path: Path) -
             memory.sync()
         memory.set("pref.editor", "Helix")
         assert memory.block("hello").text
-        assert any(problem.startswith("source:") for problem in memory.status()["problems"])
+        assert any(problem.startswith("source:") for problem in memory.status().problems)
 
 
 def test_a_wrong_source_setting_costs_recall_and_never_the_facts(
@@ -290,7 +290,7 @@ def test_a_wrong_source_setting_costs_recall_and_never_the_facts(
         memory.set("pref.editor", "Helix")
         assert [f.key for f in memory.block(QUESTION).facts] == ["pref.editor"]
         assert "nonsense" in caplog.text
-        assert any("CLAWMARK_SOURCE" in problem for problem in memory.status()["problems"])
+        assert any("CLAWMARK_SOURCE" in problem for problem in memory.status().problems)
         with pytest.raises(UsageError, match=r"CLAWMARK_SOURCE names 'nonsense'.*transcripts"):
             memory.sync()
 
@@ -307,7 +307,7 @@ def test_a_host_whose_name_cannot_exist_costs_the_vectors_alone(
         settings = Settings(db_path=db_path, embedding_url=url, embedding_model="m", embedding_dim=64)
         with Memory.open(settings, sources=[log], clock=clock) as memory:
             assert memory.block(QUESTION).recalled
-            assert any(problem.startswith("embedder:") for problem in memory.status()["problems"])
+            assert any(problem.startswith("embedder:") for problem in memory.status().problems)
             memory.sync()
 
 
@@ -390,11 +390,11 @@ def test_status_says_what_there_is(memory: Memory, log: Log, db_path: Path) -> N
     memory.sync()
     memory.set("pref.editor", "Helix")
     status = memory.status()
-    assert status["database"]["path"] == str(db_path)
-    assert status["source"] == {"name": "log", "where": "a log in memory", "streams": 1}
-    assert (status["passages"], status["facts"], status["vectors"], status["scopes"]) == (1, 1, 0, ["main"])
-    assert status["pending"] == {"new": 1}
-    assert status["embedder"] == "none (words alone)"
+    assert status.path == str(db_path)
+    assert status.source == SourceStatus("log", "a log in memory", 1)
+    assert (status.passages, status.facts, status.vectors, list(status.scopes)) == (1, 1, 0, ["main"])
+    assert status.pending == {"new": 1}
+    assert status.embedder == "none (words alone)"
 
 
 # --- lifetime ------------------------------------------------------------------------------------------------------------------
@@ -470,7 +470,7 @@ def test_a_block_and_a_fact_wait_for_no_sync_that_is_embedding(db_path: Path, lo
             assert recalled(memory, "waits for its vector"), "what is indexed is found by its words"
             memory.set("pref.editor", "Helix")
             assert memory.forget("pref.editor") == ["shared"]
-            assert memory.status()["pending"] == {"new": 1}
+            assert memory.status().pending == {"new": 1}
             assert reports == [], "the pass is still at it"
         finally:
             embedder.go.set()

@@ -1447,3 +1447,36 @@ def test_the_last_session_goes_also_where_its_own_folder_is_named(tmp_path: Path
         assert memory.sync().kept == 1
         file.unlink()
         assert memory.sync().pruned == 1
+
+
+# --- the names that the TypeScript clawmark used ----------------------------------------------------------------------
+
+
+def test_the_old_name_of_a_message_is_its_file_and_the_offset_of_its_line(files: FilesLog) -> None:
+    session = files.new_session("old")
+    for number in range(3):
+        files.append(session, "user", f"the {number}. utterance, with an é in it", START + timedelta(minutes=number))
+    source = files.source()
+    data = files.path(session).read_bytes()
+    found = messages_of(batches_of(source))
+    assert len(found) == 3
+    for message_ in found:
+        name, _, offset = str(source.old_ref(message_.stream, message_.location)).rpartition(":")
+        assert name == f"{session}.jsonl"
+        assert message_.text.encode() in data[int(offset) :].split(b"\n")[0]
+        assert int(offset) == 0 or data[int(offset) - 1 : int(offset)] == b"\n"
+
+
+@pytest.mark.parametrize(
+    ("stream", "location"),
+    [
+        ("sqlite:main/s1", "17"),
+        ("file:main/s1.jsonl", ""),
+        ("file:main/s1.jsonl", "x:9"),
+        ("file:main/s1.jsonl", "12"),
+        ("file:main/s1.jsonl.reset.2026-03-18T04-02-18.203Z", "12:30"),
+        ("", ""),
+    ],
+)
+def test_what_the_old_program_never_read_has_no_old_name(files: FilesLog, stream: str, location: str) -> None:
+    assert files.source().old_ref(stream, location) is None

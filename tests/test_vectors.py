@@ -10,18 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import LATER, Clock, Log, fake, open_memory, query, recalled
+from helpers import LATER, Clock, Log, fill, open_memory, query, recalled
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from clawmark import memory as memories
 from clawmark.embed import Failure, checked
 from clawmark.jobs import vectors as job
 from clawmark.memory import Memory
-from clawmark.model import Space
-from clawmark.recall.matrix import Matrix
-from clawmark.store import vectors
+from clawmark.recall.matrix import Matrix, Snapshot
+from clawmark.store import spaces, vectors
 from clawmark.testing import FakeEmbedder
 
 POISON = "lapisgecko"
@@ -34,10 +32,10 @@ def with_vectors(db_path: Path, log: Log, embedder: FakeEmbedder, clock: Clock) 
         yield opened
 
 
-def fill(log: Log, count: int = 40) -> None:
-    first = len(log.messages())
-    for number in range(first, first + count):
-        log.say(f"sentence number {number} speaks of topic{number} at some length")
+def searched(matrix: Matrix, connection: Any) -> Snapshot:
+    active = spaces.active(connection)
+    assert active is not None
+    return matrix.current(connection, active.id, active.space)
 
 
 # --- the form ---------------------------------------------------------------------------------------------------------
@@ -119,10 +117,10 @@ def test_an_embedder_that_is_down_is_a_problem_in_the_status(
     fill(log, 1)
     embedder.down = True
     with_vectors.sync()
-    assert any("embedder" in problem for problem in with_vectors.status()["problems"])
+    assert any("embedder" in problem for problem in with_vectors.status().problems)
     embedder.down = False
     with_vectors.sync()
-    assert with_vectors.status()["problems"] == []
+    assert with_vectors.status().problems == []
 
 
 def test_a_poisoned_text_holds_up_no_other(
@@ -197,84 +195,12 @@ def test_a_vector_that_comes_late_is_noticed(with_vectors: Memory, log: Log, emb
     with_vectors.sync()
     matrix = Matrix()
     with with_vectors._reading() as connection:
-        first = matrix.current(connection)
+        first = searched(matrix, connection)
     fill(log, 3)
     with_vectors.sync()
     with with_vectors._reading() as connection:
-        second = matrix.current(connection)
-    assert first is not None and second is not None
+        second = searched(matrix, connection)
     assert (len(first.ids), len(second.ids)) == (2, 5)
-
-
-# --- spaces -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_new_space_makes_everything_pending_and_fills_itself(db_path: Path, log: Log, clock: Clock) -> None:
-    """D1."""
-    fill(log)
-    with open_memory(db_path, log, embedder=fake("one"), clock=clock) as memory:
-        memory.sync()
-    fill(log, 1)
-    other = fake("two")
-    with open_memory(db_path, log, embedder=other, clock=clock) as memory:
-        report = memory.sync()
-        assert (report.vectors, report.pending) == (41, 0)
-        assert memory.status()["space"] == {"model": "two", "dimension": 64}
-        assert memory.status()["vectors"] == 41
-
-
-def test_a_changed_model_embeds_anew_without_a_new_message(db_path: Path, log: Log, clock: Clock) -> None:
-    """D1."""
-    fill(log)
-    with open_memory(db_path, log, embedder=fake("one"), clock=clock) as memory:
-        memory.sync()
-    with open_memory(db_path, log, embedder=fake("two"), clock=clock) as memory:
-        assert memory.sync().vectors == 40
-
-
-def test_old_vectors_are_never_compared(db_path: Path, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    """D1, R11: during the change only the new space's own vectors are looked at."""
-    fill(log, 30)
-    with open_memory(db_path, log, embedder=fake("one", 32), clock=clock) as memory:
-        memory.sync()
-    fill(log, 5)
-    new = fake("two", 32)
-    monkeypatch.setattr(job, "BATCH", 3)
-    with open_memory(db_path, log, embedder=new, clock=clock) as memory:
-        ask, left = new.embed, [3]
-
-        def few(texts: list[str], kind: Any = "document") -> Any:
-            new.down = left[0] == 0
-            left[0] -= 1
-            return ask(texts, kind)
-
-        monkeypatch.setattr(new, "embed", few)
-        memory.sync()
-        with memory._reading() as connection:
-            snapshot = Matrix().current(connection)
-        assert snapshot is not None
-        assert snapshot.space.model == "two"
-        ours = query(db_path, "SELECT passage_id FROM message_vectors v JOIN spaces s ON s.id = v.space_id"
-                              " WHERE s.model = 'two' ORDER BY 1")  # fmt: skip
-        assert sorted(snapshot.ids.tolist()) == [row[0] for row in ours]
-        assert 0 < len(ours) < 35, "the change is under way"
-        assert query(db_path, "SELECT count(*) FROM pending_vectors") == [(35 - len(ours),)]
-
-
-def test_going_back_to_a_known_space_embeds_only_what_it_lacks(db_path: Path, log: Log, clock: Clock) -> None:
-    fill(log, 10)
-    for model, expected in (("one", 10), ("two", 11), ("one", 2)):
-        with open_memory(db_path, log, embedder=fake(model), clock=clock) as memory:
-            assert memory.sync().vectors == expected
-        log.say(f"after model {model} one more sentence of some length")
-
-
-def test_a_query_in_another_space_falls_back_to_words(db_path: Path, log: Log, clock: Clock) -> None:
-    fill(log)
-    with open_memory(db_path, log, embedder=fake("one"), clock=clock) as memory:
-        memory.sync()
-    with open_memory(db_path, log, embedder=fake("two", 16), clock=clock) as memory:
-        assert recalled(memory, "topic17")[0].excerpt == "sentence number 17 speaks of topic17 at some length"
 
 
 def test_a_passage_erased_meanwhile_gets_no_vector(with_vectors: Memory, log: Log, db_path: Path) -> None:
@@ -283,43 +209,6 @@ def test_a_passage_erased_meanwhile_gets_no_vector(with_vectors: Memory, log: Lo
     with with_vectors._writing() as connection:
         vectors.add(connection, 1, [(999, np.ones(64, dtype=np.float32))], LATER)
     assert query(db_path, "SELECT count(*) FROM message_vectors") == [(2,)]
-
-
-def test_a_query_vector_is_never_used_in_another_space(
-    db_path: Path, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two models of one dimension: nothing but the space tells their vectors apart."""
-    fill(log, 5)
-    given: list[tuple[str, Any]] = []
-
-    def noted(connection: Any, reader: Any, asked: Any, vector: Any, snapshot: Any) -> list[Any]:
-        given.append((snapshot.space.model, vector))
-        return []
-
-    one = fake("one")
-    with open_memory(db_path, log, embedder=one, clock=clock) as memory:
-        memory.sync()
-        monkeypatch.setattr(memories, "recall", noted)
-        memory.search("topic3")
-        memory.search("topic3")
-        assert one.asked.count("topic3") == 1, "remembered in its own space"
-        with open_memory(db_path, log, embedder=fake("two"), clock=clock) as other:
-            other.sync()
-        memory.search("topic3")
-    assert [(model, vector is None) for model, vector in given] == [("one", False), ("one", False), ("two", True)]
-
-
-def test_a_query_is_embedded_anew_when_the_model_changed(db_path: Path, log: Log, clock: Clock) -> None:
-    fill(log, 5)
-    embedder = fake("one")
-    with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
-        memory.sync()
-        memory.search("topic3")
-        embedder.space = Space("two", 64)
-        memory.sync()
-        memory.search("topic3")
-        memory.search("topic3")
-    assert embedder.asked.count("topic3") == 2
 
 
 def test_a_part_of_an_older_recipe_is_not_embedded_as_the_whole_message(

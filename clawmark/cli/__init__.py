@@ -9,12 +9,14 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
+    from clawmark.model import SpaceStatus
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object (documented in docs/cli.md).")
 _SCOPE = click.option("--scope", metavar="NAME", help="Whose memory: an agent's name.")
@@ -34,7 +36,7 @@ def sync(as_json: bool) -> None:
 
     with _memory() as memory, shown(quiet=as_json) as progress:
         report = memory.sync(progress)
-        problems = memory.status()["problems"]
+        problems = memory.status().problems
     if as_json:
         _print_json(report.as_json())
     else:
@@ -184,22 +186,95 @@ def status(as_json: bool) -> None:
     with _memory() as memory:
         state = memory.status()
     if as_json:
-        return _print_json(state)
-    source = state["source"]
-    space = state["space"]
-    click.echo(f"database  {state['database']['path']}  ({state['database']['bytes']:,} bytes)")
-    click.echo(
-        f"source    {source['name']}: {source['where']}, {source['streams']} sessions" if source else "source    none"
-    )
-    click.echo(f"scopes    {', '.join(state['scopes']) or 'none'}")
-    click.echo(f"passages  {state['passages']:,}")
-    click.echo(f"facts     {state['facts']:,}")
-    click.echo(f"embedder  {state['embedder']}")
-    click.echo(f"vectors   {state['vectors']:,}" + (f"  ({space['model']}, {space['dimension']})" if space else ""))
-    waiting = ", ".join(f"{reason} {count}" for reason, count in state["pending"].items())
-    click.echo(f"pending   {waiting or 'none'}")
-    for problem in state["problems"]:
+        return _print_json(state.as_json())
+    source, filling = state.source, state.filling
+    click.echo(f"database  {state.path}  ({state.bytes:,} bytes)")
+    click.echo(f"source    {source.name}: {source.where}, {source.streams} sessions" if source else "source    none")
+    click.echo(f"scopes    {', '.join(state.scopes) or 'none'}")
+    click.echo(f"passages  {state.passages:,}")
+    click.echo(f"facts     {state.facts:,}")
+    click.echo(f"embedder  {state.embedder}")
+    click.echo(f"vectors   {_vectors(state.space) if state.space else 0}")
+    if filling:
+        click.echo(f"filling   {_vectors(filling)}; searched when complete")
+    waiting = ", ".join(f"{reason} {count:,}" for reason, count in state.pending.items())
+    given_up = f"; given up {state.given_up:,}" if state.given_up else ""
+    click.echo(f"pending   {waiting or 'none'}{given_up}")
+    for problem in state.problems:
         click.echo(f"problem   {problem}")
+
+
+def _vectors(space: SpaceStatus) -> str:
+    return f"{space.vectors:,}  ({space.model or 'unnamed model'}, {space.dimension})"
+
+
+@cli.command()
+@_JSON
+def doctor(as_json: bool) -> None:
+    """Look at everything, ask the embedder, and say what to do. Changes nothing."""
+    from datetime import UTC, datetime
+
+    from clawmark import health
+    from clawmark.settings import load
+
+    checks = health.doctor(load(), lambda: datetime.now(UTC))
+    if as_json:
+        _print_json({"checks": [check.as_json() for check in checks]})
+    else:
+        for check in checks:
+            click.echo(f"{check.state:<5}  {check.name:<11}  {check.said}")
+            if check.advice:
+                click.echo(f"{'':<20}{check.advice}")
+    if any(check.state == "fail" for check in checks):
+        raise SystemExit(1)
+
+
+@cli.command()
+@_JSON
+def reembed(as_json: bool) -> None:
+    """Make the vectors that are missing now; tries again what failed or was given up."""
+    from clawmark.cli.progress import shown
+
+    with _memory() as memory, shown(quiet=as_json) as progress:
+        report = memory.reembed(progress)
+        problems = memory.status().problems
+    if as_json:
+        return _print_json({"vectors": report.vectors, "pending": report.pending})
+    click.echo(f"vectors {report.vectors}, pending {report.pending}")
+    for line in problems:
+        _complain(line)
+
+
+@cli.command()
+@click.argument("target", required=False, type=click.Path(path_type=Path))
+@_JSON
+def backup(target: Path | None, as_json: bool) -> None:
+    """Copy the database, while it is in use, to TARGET (default: beside it), with its key."""
+    from datetime import UTC, datetime
+
+    from clawmark import transfer
+    from clawmark.settings import load
+
+    made = transfer.backup(load().db_path, target, lambda: datetime.now(UTC))
+    if as_json:
+        return _print_json({"backup": str(made)})
+    click.echo(f"backup written: {made}")
+
+
+@cli.command()
+@click.argument("source", type=click.Path(path_type=Path))
+@_JSON
+def restore(source: Path, as_json: bool) -> None:
+    """Put a backup, or the facts of a `.facts` file, in place. What was forgotten stays forgotten."""
+    from datetime import UTC, datetime
+
+    from clawmark import transfer
+    from clawmark.settings import load
+
+    said = transfer.restore(load().db_path, source, lambda: datetime.now(UTC), wait_seconds=30.0)
+    if as_json:
+        return _print_json({"restored": said})
+    click.echo(said)
 
 
 @contextmanager

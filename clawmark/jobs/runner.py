@@ -18,8 +18,8 @@ from clawmark.jobs.vectors import embed_pending
 from clawmark.model import Progress, SyncReport
 from clawmark.recall.excerpt import Reader
 from clawmark.source import MessageSource
-from clawmark.store import vectors
-from clawmark.store.db import checkpoint, lease
+from clawmark.store import sidecar, vectors
+from clawmark.store.db import checkpoint, lease, transaction
 
 
 def no_progress(what: str, done: int, total: int | None) -> None:
@@ -58,6 +58,7 @@ def run(
         written = 0
         if embedder is not None:
             written = embed_pending(connection, path, embedder, reader, clock=clock, rng=rng, progress=progress)
+        sidecar.write(connection, path, clock())
         checkpoint(connection)
         pending = vectors.pending_by_reason(connection)
     return SyncReport(
@@ -69,3 +70,24 @@ def run(
         pruned=pruned,
         failures=tuple(str(failure) for failure in tally.failures),
     )
+
+
+def reembed(
+    connection: apsw.Connection,
+    path: Path,
+    embedder: Embedder,
+    reader: Reader,
+    *,
+    clock: Callable[[], datetime],
+    rng: random.Random,
+    wait_seconds: float,
+    progress: Progress = no_progress,
+) -> SyncReport:
+    """The vectors job alone, with everything that failed or was given up tried again. Waits its turn as `run` does."""
+    with lease(path, wait_seconds):
+        with transaction(connection, path):
+            vectors.try_again(connection)
+        written = embed_pending(connection, path, embedder, reader, clock=clock, rng=rng, progress=progress)
+        checkpoint(connection)
+        pending = vectors.pending_by_reason(connection)
+    return SyncReport(vectors=written, pending=sum(pending.values()))

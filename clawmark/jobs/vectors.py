@@ -1,30 +1,75 @@
 """Vectors: what waits is read back, embedded and stored, newest first.
 
-The model is never asked inside a transaction. A text that fails waits for its own time and holds up no other; when
-nothing can be embedded at all, everything stays pending and one event says so.
+The model is never asked inside a transaction, and every batch carries the probe: a vector is stored only in the space of
+the model that made it. Another model opens another space, which is filled beside the old one and takes its place when
+nothing waits for it any more. A text that fails waits for its own time and holds up no other; when nothing can be
+embedded at all, everything stays pending and one event says so.
 """
 
 from __future__ import annotations
 
+import logging
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 
 from clawmark.embed import Embedder, Failure
+from clawmark.embed.probe import Prober, same
 from clawmark.errors import EmbedderDown, EmbedderError
-from clawmark.model import Progress, Space
+from clawmark.jobs.reuse import OldVectors
+from clawmark.model import Progress
 from clawmark.recall.excerpt import Reader
-from clawmark.store import events, passages, vectors
+from clawmark.store import events, legacy, passages, spaces, vectors
 from clawmark.store.db import transaction
+from clawmark.store.spaces import Stored
 
-BATCH = 32
+if TYPE_CHECKING:
+    from clawmark.model import Vector
+
+BATCH = 31
+"""With the probe 32, the most that some servers take."""
+
 MOST_BARREN = 3
 """Batches in a row without one vector after which the pass gives up: what they held waits, and older texts come next."""
 
+MOST_MODELS = 3
+"""Models that may answer in one pass, before it is several of them in turn behind one name."""
+
 FIRST_RETRY_MS, LAST_RETRY_MS = 60_000, 24 * 3_600_000
+MOST_TRIES = 10
+"""A text that was refused so often, over most of a day, is given up until a person says otherwise."""
+
+TEXT_GONE = "text_gone"
+DROPPED_AT_ONCE = 2_000
+
+log = logging.getLogger("clawmark")
+
+
+class _ModelChanged(Exception):
+    """What answered is not the model whose space is being filled."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    connection: apsw.Connection
+    path: Path
+    prober: Prober
+    reader: Reader
+    clock: Callable[[], datetime]
+    rng: random.Random
+    progress: Progress
+
+    @property
+    def embedder(self) -> Embedder:
+        return self.prober.embedder
+
+    def now_ms(self) -> int:
+        return passages.to_ms(self.clock())
 
 
 def embed_pending(
@@ -38,91 +83,184 @@ def embed_pending(
     progress: Progress,
 ) -> int:
     """Embed what is due; returns how many vectors were written. What stays behind is in `pending_vectors`."""
-    written = done = barren = 0
+    run = _Pass(connection, path, Prober(embedder), reader, clock, rng, progress)
+    before = vectors.last_id(connection)
     try:
-        _open_space(connection, path, embedder, clock)
-        total = vectors.count_due(connection, passages.to_ms(clock()))
-        while ids := vectors.due(connection, passages.to_ms(clock()), BATCH):
-            good, asked = _batch(connection, path, embedder, reader, ids, clock, rng)
-            written += good
-            barren = barren + 1 if asked and not good else 0
-            if barren == MOST_BARREN:
-                raise EmbedderDown(f"{embedder.name} embedded none of the last {barren} batches.")
-            done += len(ids)
-            progress("vectors", done, total)
+        _embed(run)
     except (EmbedderDown, EmbedderError) as down:
-        _note(connection, path, "embedder_unavailable", clock(), embedder.name, str(down))
+        _note(run, "embedder_unavailable", str(down))
     else:
-        if written:
-            _note(connection, path, "embedder_available", clock(), embedder.name, None)
-    return written
+        if vectors.last_id(connection) > before:
+            _note(run, "embedder_available", None)
+    return vectors.last_id(connection) - before
 
 
-PROBE = "The quick brown fox jumps over the lazy dog."
-
-
-def _open_space(connection: apsw.Connection, path: Path, embedder: Embedder, clock: Callable[[], datetime]) -> None:
-    """Notice a changed model: another space becomes the active one once its embedder has shown that it works."""
-    active = vectors.active_space(connection)
-    if active is None or _space(embedder) == active[1]:
+def _embed(run: _Pass) -> None:
+    for _ in range(MOST_MODELS):
+        if not spaces.in_use(run.connection) and not vectors.count_due(run.connection, run.now_ms()):
+            return
+        try:
+            space = _space_of_the_model(run)
+            try:
+                _fill(run, space)
+            finally:
+                _remember_endpoint(run, space)
+        except _ModelChanged:
+            continue
+        if space.is_target and spaces.is_filled(run.connection):
+            _switch(run, space)
+        _drop_unused(run)
         return
-    embedder.embed([PROBE])
-    if _space(embedder) not in (None, active[1]):
-        with transaction(connection, path):
-            vectors.activate(connection, embedder.space, clock())
+    raise EmbedderDown(f"{run.embedder.name}: several models answer in turn; their vectors cannot be compared.")
 
 
-def _space(embedder: Embedder) -> Space | None:
-    """The embedder's space; None while only an answer could tell."""
-    try:
-        return embedder.space
-    except EmbedderDown:
-        return None
+def _space_of_the_model(run: _Pass) -> Stored:
+    """The space of the model that answers now, which is filled from now on."""
+    connection = run.connection
+    if run.embedder.endpoint:
+        run.embedder.batch_limit = spaces.batch_limit(connection, run.embedder.endpoint)
+    stored = _known_without_asking(run) or _recognised(run)
+    if stored.id != _filled(connection):
+        with transaction(connection, run.path):
+            spaces.fill(connection, stored.id)
+    return next(space for space in spaces.in_use(connection) if space.id == stored.id)
 
 
-def _batch(
-    connection: apsw.Connection,
-    path: Path,
-    embedder: Embedder,
-    reader: Reader,
-    ids: list[int],
-    clock: Callable[[], datetime],
-    rng: random.Random,
-) -> tuple[int, int]:
+def _filled(connection: apsw.Connection) -> int | None:
+    """The id of the space for which vectors are made."""
+    used = spaces.in_use(connection)
+    return used[-1].id if used else None
+
+
+def _known_without_asking(run: _Pass) -> Stored | None:
+    """The space of an embedder whose model cannot change behind its name: it need not even be loaded."""
+    known = spaces.named(run.connection, run.embedder.space) if run.embedder.fixed else []
+    return known[0] if known and known[0].query_probe is not None else None
+
+
+def _recognised(run: _Pass) -> Stored:
+    """The space whose probes are answered as they were when it was opened; a new one where there is none."""
+    document = run.prober.embed([], "document").probe
+    query = run.prober.embed([], "query").probe
+    claimed = run.embedder.space
+    known = spaces.named(run.connection, claimed)
+    for stored in known:
+        if stored.document_probe is None or stored.query_probe is None:  # of a version that knew no probes
+            with transaction(run.connection, run.path):
+                spaces.adopt(run.connection, stored.id, document, query)
+            return stored
+        if same(stored.document_probe, document) and same(stored.query_probe, query):
+            return stored
+    _require_one_model(run, document, query)
+    why = "the first model" if not spaces.in_use(run.connection) else "another model"
+    if known:
+        why = "other vectors under the same name: the model behind it was changed"
+    detail = f"{claimed.model or 'unnamed model'}, {claimed.dimension} dimensions ({why})"
+    with transaction(run.connection, run.path):
+        space_id = spaces.add(
+            run.connection,
+            claimed,
+            endpoint=run.embedder.endpoint,
+            document_probe=document,
+            query_probe=query,
+            now=run.clock(),
+        )
+        events.add(run.connection, "space_opened", run.clock(), source=run.embedder.name, detail=detail)
+    if spaces.in_use(run.connection):
+        log.warning("space_opened embedder=%s model=%s", run.embedder.name, detail)
+    return next(stored for stored in spaces.named(run.connection, claimed) if stored.id == space_id)
+
+
+def _require_one_model(run: _Pass, document: Vector, query: Vector) -> None:
+    """Raise _ModelChanged when two models answer in turn: passages of one and queries of the other would be compared."""
+    # Asked in the other order, so that the turns of a balancer do not fall on the same kind again.
+    if not same(query, run.prober.embed([], "query").probe):
+        raise _ModelChanged
+    if not same(document, run.prober.embed([], "document").probe):
+        raise _ModelChanged
+
+
+def _fill(run: _Pass, space: Stored) -> None:
+    """Embed what is due. Raises _ModelChanged when another model answers than the one whose space it is."""
+    old = OldVectors(run.connection, run.reader, space)
+    total = vectors.count_due(run.connection, run.now_ms())
+    done = barren = 0
+    while ids := vectors.due(run.connection, run.now_ms(), BATCH):
+        good, asked = _batch(run, space, old, ids)
+        barren = barren + 1 if asked and not good else 0
+        if barren == MOST_BARREN:
+            raise EmbedderDown(f"{run.embedder.name} embedded none of the last {barren} batches.")
+        done += len(ids)
+        run.progress("vectors", done, total)
+    if old.any:
+        with transaction(run.connection, run.path):
+            legacy.forget_old(run.connection)
+
+
+def _batch(run: _Pass, space: Stored, old: OldVectors, ids: list[int]) -> tuple[int, int]:
     """Returns how many vectors were written, and how many texts were asked about."""
-    texts = {found.passage_id: found.text for found in reader.read(connection, ids, exact=True)}
-    wanted = [passage_id for passage_id in ids if passage_id in texts]
-    results = embedder.embed([texts[passage_id] for passage_id in wanted], "document") if wanted else []
-    good = [(i, r) for i, r in zip(wanted, results, strict=True) if not isinstance(r, Failure)]
-    failed = {i: r.reason for i, r in zip(wanted, results, strict=True) if isinstance(r, Failure)}
-    failed.update({i: "text_gone" for i in ids if i not in texts})
-    now = clock()
-    with transaction(connection, path):
-        if good:
-            active = vectors.active_space(connection)
-            space_id = (
-                active[0]
-                if active and active[1] == embedder.space
-                else vectors.activate(connection, embedder.space, now)
-            )
-            vectors.add(connection, space_id, good, now)
-        tries = vectors.tries(connection, list(failed))
-        for passage_id, reason in failed.items():
-            vectors.postpone(connection, passage_id, reason, passages.to_ms(now) + _wait(tries.get(passage_id, 0), rng))
-    return len(good), len(wanted)
+    live = run.reader.read(run.connection, ids, exact=True)
+    known = old.of(live)
+    made: dict[int, Vector | Failure] = dict(known) if old.trusted else {}
+    texts = {found.passage_id: found.text for found in live if found.passage_id not in made}
+    if texts:
+        probed = run.prober.embed(list(texts.values()), "document")
+        if space.document_probe is not None and not same(space.document_probe, probed.probe):
+            raise _ModelChanged
+        made.update(zip(texts, probed.results, strict=True))
+        old.compare(known, made)
+    now = run.clock()
+    good = [(i, vector) for i, vector in made.items() if not isinstance(vector, Failure)]
+    failed = {i: answer.reason for i, answer in made.items() if isinstance(answer, Failure)}
+    failed.update({i: TEXT_GONE for i in ids if i not in made})
+    with transaction(run.connection, run.path):
+        vectors.add(run.connection, space.id, good, now)
+        _postpone(run, failed, now)
+    return len(good), len(texts)
 
 
-def _wait(tries: int, rng: random.Random) -> int:
+def _postpone(run: _Pass, failed: Mapping[int, str], now: datetime) -> None:
+    """Each waits for its own time, longer each time; what was refused too often is given up. Inside a transaction."""
+    tries = vectors.tries(run.connection, list(failed))
+    for passage_id, reason in failed.items():
+        tried = tries.get(passage_id, 0) + 1
+        next_try = passages.to_ms(now) + _wait(tried, run.rng)
+        give_up = reason != TEXT_GONE and tried >= MOST_TRIES
+        vectors.postpone(run.connection, passage_id, reason, next_try, give_up=give_up)
+
+
+def _wait(tried: int, rng: random.Random) -> int:
     """Milliseconds until the next try: doubling, at most a day, a little apart from each other."""
-    return int(min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(tries, 20)) * rng.uniform(0.9, 1.1))
+    return int(min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(tried - 1, 20)) * rng.uniform(0.9, 1.1))
 
 
-def _note(
-    connection: apsw.Connection, path: Path, event_type: str, now: datetime, name: str, detail: str | None
-) -> None:
+def _remember_endpoint(run: _Pass, space: Stored) -> None:
+    """Where the space's queries can be embedded, and how much its server takes at once."""
+    learned = (run.embedder.endpoint, run.embedder.batch_limit)
+    if learned != (space.endpoint, space.batch_limit):
+        with transaction(run.connection, run.path):
+            spaces.note_endpoint(run.connection, space.id, *learned)
+
+
+def _switch(run: _Pass, space: Stored) -> None:
+    detail = f"{space.space.model or 'unnamed model'}, {space.space.dimension} dimensions"
+    with transaction(run.connection, run.path):
+        spaces.switch(run.connection, space.id)
+        events.add(run.connection, "space_switched", run.clock(), source=run.embedder.name, detail=detail)
+    log.info("space_switched embedder=%s model=%s", run.embedder.name, detail)
+
+
+def _drop_unused(run: _Pass) -> None:
+    while True:
+        with transaction(run.connection, run.path):
+            if not spaces.drop_unused(run.connection, DROPPED_AT_ONCE):
+                return
+
+
+def _note(run: _Pass, event_type: str, detail: str | None) -> None:
     """One event per change of state, not per try."""
-    last = events.last_of(connection, "embedder_unavailable", "embedder_available")
+    last = events.last_of(run.connection, "embedder_unavailable", "embedder_available")
     state = "embedder_available" if last is None else last.event_type
     if state != event_type:
-        with transaction(connection, path):
-            events.add(connection, event_type, now, source=name, detail=detail)
+        with transaction(run.connection, run.path):
+            events.add(run.connection, event_type, run.clock(), source=run.embedder.name, detail=detail)

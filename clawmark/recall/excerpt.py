@@ -58,6 +58,16 @@ class Reader:
                     waiting[ref.passage_id] = []
         return [live[i] for i in ids if i in live]
 
+    def old_refs(self, connection: apsw.Connection, ids: Sequence[int]) -> dict[int, str]:
+        """Passage id → its message's name in the TypeScript clawmark, for those that its log can name."""
+        named: dict[int, str] = {}
+        for ref in passages.refs(connection, ids):
+            name = getattr(self._sources.get(ref.source), "old_ref", None)
+            old = None if name is None else name(ref.stream, ref.location)
+            if old is not None:
+                named.setdefault(ref.passage_id, old)
+        return named
+
     def _fetch(self, refs: Iterable[passages.Ref]) -> list[tuple[passages.Ref, Message]]:
         by_source: dict[str, list[passages.Ref]] = {}
         for ref in refs:

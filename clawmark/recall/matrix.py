@@ -72,18 +72,14 @@ class Snapshot:
 
 
 class Matrix:
-    """Keeps the snapshot of the active space current."""
+    """Keeps the snapshot of one space current; another space takes its place."""
 
     def __init__(self) -> None:
         self._snapshot: Snapshot | None = None
         self._room: _Room | None = None
 
-    def current(self, connection: apsw.Connection) -> Snapshot | None:
-        """The active space's vectors as they are now; None when there is no space."""
-        active = vectors.active_space(connection)
-        if active is None:
-            return None
-        space_id, space = active
+    def current(self, connection: apsw.Connection, space_id: int, space: Space) -> Snapshot:
+        """The vectors of this space as they are now."""
         state = (space_id, vectors.generation(connection, space_id))
         last = vectors.last_id(connection)
         old = self._snapshot

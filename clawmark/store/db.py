@@ -1,12 +1,13 @@
 """Connections and the one transaction.
 
-The file is made under the lease, whole or not at all: an existing file without our schema is damage to report, never a
-new database. Each connection sets its busy timeout first and checks what it set; `transaction` is the only place that
-begins, commits and rolls back.
+The file is made under the lease, whole or not at all: an existing file without our schema is damage or somebody else's,
+never a new database. Each connection sets its busy timeout first and checks what it set; `transaction` is the only place
+that begins, commits and rolls back, and it writes to no file that meanwhile lost its name.
 """
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import logging
 import os
@@ -24,9 +25,11 @@ from clawmark.errors import (
     DatabaseBusy,
     DatabaseDamaged,
     DatabaseError,
+    DatabaseForeign,
     DatabaseNewer,
     DatabaseUnwritable,
 )
+from clawmark.store import files
 
 APPLICATION_ID = 0x434C4D4B  # "CLMK"
 BUSY_SECONDS = 10.0
@@ -37,6 +40,9 @@ PATIENCE_SECONDS = 1.0
 """A longer wait is said aloud."""
 
 log = logging.getLogger("clawmark")
+
+REMEDY = " The next sync sets it aside under another name and rebuilds it; nothing is deleted."
+"""What happens about damage."""
 
 Rows = list[tuple[Any, ...]]
 
@@ -89,81 +95,96 @@ def _pragma(connection: apsw.Connection, name: str, value: str, expected: int) -
 def open_database(path: Path, migrate: Callable[[apsw.Connection], None], latest: int) -> None:
     """Make the file when there is none, bring an older schema up to `latest`, and refuse what is not ours.
 
-    Raises DatabaseDamaged, DatabaseNewer, DatabaseBusy, DatabaseUnwritable; the file is left as it was in each case.
-    A file that is as it should be is only read.
+    Raises DatabaseDamaged, DatabaseForeign, DatabaseNewer, DatabaseBusy, DatabaseUnwritable; the file is left as it was
+    in each case. `recovery.ensure` is this and what is done about damage.
     """
     with explained(path), system_explained(path):
-        if not _is_there(path):
-            _create(path, migrate)
+        if not is_there(path):
+            files.make_folder(path.parent)
+            with lease(path, BUSY_SECONDS):
+                if not is_there(path):  # else another process was first
+                    make(path, migrate)
         connection = connect(path, readonly=True, leave_no_trace=True, busy_seconds=QUICK_BUSY_SECONDS)
         try:
             version = schema_version(connection, path)
         finally:
             connection.close()
-        if version == latest:
-            return
-        connection = connect(path)
-        try:
-            if version > latest:
-                raise DatabaseNewer(
-                    f"{path} has schema {version}; this clawmark knows up to {latest}. Upgrade clawmark; "
-                    "the file was left unchanged."
-                )
-            if version < latest:
-                if version < 2:
-                    raise DatabaseDamaged(
-                        f"{path} has schema {version}, written by the TypeScript clawmark, which this version cannot "
-                        "upgrade yet. Name another file in CLAWMARK_DB_PATH; this one was left unchanged."
-                    )
+        if version > latest:
+            raise DatabaseNewer(
+                f"{path} has schema {version}; this clawmark knows up to {latest}. Upgrade clawmark; "
+                "the file was left unchanged."
+            )
+        if version < 2:
+            raise DatabaseError(f"{path} has schema {version}, written by the TypeScript clawmark; left unchanged.")
+        if version < latest:
+            connection = connect(path)
+            try:
                 with transaction(connection, path):
                     migrate(connection)
-        finally:
-            connection.close()
+            finally:
+                connection.close()
 
 
 def schema_version(connection: apsw.Connection, path: Path) -> int:
-    """The number in `schema_version`, the authority. Raises DatabaseDamaged when the file holds no schema of ours."""
-    if not rows(connection, "SELECT 1 FROM sqlite_master WHERE type='table' AND name='schema_version'"):
-        raise DatabaseDamaged(
-            f"{path} exists but holds no clawmark schema, so it is damaged or somebody else's. It was left unchanged; "
-            "move it away or name another file in CLAWMARK_DB_PATH."
+    """The number in `schema_version`, the authority; 1 is the TypeScript clawmark's.
+
+    Raises DatabaseDamaged for a file of ours that lost its schema, DatabaseForeign for one that was never ours.
+    """
+    tables = {row[0] for row in rows(connection, "SELECT name FROM sqlite_master WHERE type = 'table'")}
+    application = connection.pragma("application_id")
+    if "schema_version" not in tables and (application == APPLICATION_ID or not (application or tables)):
+        raise DatabaseDamaged(f"{path} exists but holds no clawmark schema: it is damaged.{REMEDY}")
+    found: Rows = []
+    if rows(connection, "SELECT 1 FROM pragma_table_info('schema_version') WHERE name = 'version'"):
+        found = rows(connection, "SELECT max(version) FROM schema_version")
+    version = found[0][0] if found else None
+    if application != APPLICATION_ID and not (version == 1 and "facts" in tables):
+        raise DatabaseForeign(
+            f"{path} is not a clawmark database but another program's. It was left unchanged; name another file in "
+            "CLAWMARK_DB_PATH."
         )
-    ((version,),) = rows(connection, "SELECT coalesce(max(version), 0) FROM schema_version")
-    if version >= 2 and connection.pragma("application_id") != APPLICATION_ID:
-        raise DatabaseDamaged(
-            f"{path} has a schema_version table but is not a clawmark database. It was left unchanged."
-        )
-    return int(version)
+    if not isinstance(version, int) or version < 1:
+        raise DatabaseDamaged(f"{path} does not say which schema it has: it is damaged.{REMEDY}")
+    return version
 
 
-def _create(path: Path, migrate: Callable[[apsw.Connection], None]) -> None:
-    """Build the whole file beside its place and move it there: a kill leaves either no database or a complete one."""
-    _make_folder(path.parent)
-    with lease(path, BUSY_SECONDS):
-        if _is_there(path):
-            return  # another process was first
-        _set_aside(path)
-        draft = path.with_name(path.name + ".new")
-        for leftover in (draft, draft.with_name(draft.name + "-journal")):
-            leftover.unlink(missing_ok=True)
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
-        os.chmod(draft, 0o600)  # a umask can only take away, but it can take away the owner's own bits
-        connection = connect(draft)
-        try:
-            with transaction(connection, draft):
-                migrate(connection)
-            if rows(connection, "PRAGMA journal_mode = WAL") != [("wal",)]:
-                raise DatabaseUnwritable(
-                    f"{path.parent} does not allow a write-ahead log; keep the database on a local disk."
-                )
-            rows(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
-        finally:
-            connection.close()
-        os.replace(draft, path)
-        _sync_directory(path.parent)
+def make(path: Path, migrate: Callable[[apsw.Connection], None]) -> None:
+    """A new database in a place where there is none. Belongs under the lease.
+
+    A write-ahead log without its database would be replayed into the new one: it gets another name, never deleted.
+    """
+    for suffix in ("-wal", "-shm"):
+        orphan = path.with_name(path.name + suffix)
+        if orphan.exists():
+            os.rename(orphan, path.with_name(f"{path.name}.orphan-{orphan.stat().st_mtime_ns}{suffix}"))
+    os.rename(build(path, migrate), path)
+    files.sync_folder(path.parent)
 
 
-def _is_there(path: Path) -> bool:
+def build(path: Path, fill: Callable[[apsw.Connection], None]) -> Path:
+    """A whole database beside `path`, to be moved there: a kill leaves either no database or a complete one.
+
+    `fill` runs in one transaction. Belongs under the lease.
+    """
+    draft = path.with_name(path.name + ".new")
+    for suffix in ("", "-journal", "-wal", "-shm"):  # of one that was killed
+        draft.with_name(draft.name + suffix).unlink(missing_ok=True)
+    os.close(files.create(draft))
+    connection = connect(draft)
+    try:
+        with transaction(connection, draft):
+            fill(connection)
+        if rows(connection, "PRAGMA journal_mode = WAL") != [("wal",)]:
+            raise DatabaseUnwritable(
+                f"{path.parent} does not allow a write-ahead log; keep the database on a local disk."
+            )
+        checkpoint(connection)
+    finally:
+        connection.close()
+    return draft
+
+
+def is_there(path: Path) -> bool:
     """Whether a file with something in it stands at `path`. Raises DatabaseUnwritable for what is no file at all."""
     if not os.path.lexists(path):
         return False
@@ -173,29 +194,6 @@ def _is_there(path: Path) -> bool:
     return status.st_size > 0
 
 
-def _make_folder(folder: Path) -> None:
-    """Every folder that is missing, each for the owner alone whatever the umask says."""
-    if not folder.is_dir():
-        _make_folder(folder.parent)
-        folder.mkdir(mode=0o700, exist_ok=True)
-
-
-def _set_aside(path: Path) -> None:
-    """A write-ahead log without its database would be replayed into the new one: it gets another name, never deleted."""
-    for suffix in ("-wal", "-shm"):
-        orphan = path.with_name(path.name + suffix)
-        if orphan.exists():
-            os.rename(orphan, path.with_name(f"{path.name}.orphan-{orphan.stat().st_mtime_ns}{suffix}"))
-
-
-def _sync_directory(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 @contextmanager
 def lease(path: Path, wait_seconds: float) -> Iterator[None]:
     """The right to run jobs on this database, held by one process at a time and freed by the kernel at a kill.
@@ -203,8 +201,7 @@ def lease(path: Path, wait_seconds: float) -> Iterator[None]:
     Waits its turn up to `wait_seconds`, then raises DatabaseBusy naming the holder.
     """
     with system_explained(path):
-        name = path.with_name(path.name + ".lock")
-        handle = os.open(name, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        handle = files.open_or_create(_lock_of(path))
     try:
         deadline = time.monotonic() + wait_seconds
         said = False
@@ -213,7 +210,7 @@ def lease(path: Path, wait_seconds: float) -> Iterator[None]:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
+                holder = _written_in(handle) or "unknown"
                 if time.monotonic() >= deadline:
                     raise DatabaseBusy(
                         f"another clawmark (process {holder}) is working on {path}; try again."
@@ -229,18 +226,54 @@ def lease(path: Path, wait_seconds: float) -> Iterator[None]:
         os.close(handle)  # closing frees the lock
 
 
+def _lock_of(path: Path) -> Path:
+    return path.with_name(path.name + ".lock")
+
+
+def _written_in(handle: int) -> str:
+    return os.pread(handle, 20, 0).decode("ascii", "replace").strip()
+
+
+def _holder(path: Path) -> str | None:
+    """The number of another process that holds the lease now."""
+    try:
+        handle = os.open(_lock_of(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        written = _written_in(handle)
+        return written if written != str(os.getpid()) else None
+    finally:
+        os.close(handle)
+    return None
+
+
 @contextmanager
 def transaction(connection: apsw.Connection, path: Path) -> Iterator[None]:
-    """One `BEGIN IMMEDIATE` … `COMMIT`; rolled back on anything raised inside. Never hold it over network or model calls."""
+    """One `BEGIN IMMEDIATE` … `COMMIT`; rolled back on anything raised inside. Never hold it over network or model calls.
+
+    Raises DatabaseBusy when the file was set aside or replaced since it was opened: what is written there would be lost.
+    """
     with explained(path):
         connection.execute("BEGIN IMMEDIATE")
         try:
+            if _has_moved(connection):
+                raise DatabaseBusy(f"{path} was set aside or replaced meanwhile; try again.")
             yield
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def _has_moved(connection: apsw.Connection) -> bool:
+    """Whether the open file no longer has the name it was opened under."""
+    moved = ctypes.c_int(0)
+    connection.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, ctypes.addressof(moved))
+    return bool(moved.value)
 
 
 @contextmanager
@@ -265,11 +298,12 @@ def system_explained(path: Path) -> Iterator[None]:
 
 def _translated(error: apsw.Error, path: Path) -> DatabaseError:
     if isinstance(error, apsw.BusyError | apsw.LockedError):
-        return DatabaseBusy(f"{path} is held by another process; try again.")
+        holder = _holder(path)
+        return DatabaseBusy(f"{path} is held by {f'process {holder}' if holder else 'another process'}; try again.")
     if isinstance(error, apsw.NotADBError):
-        return DatabaseDamaged(f"{path} is not a SQLite database. It was left unchanged; move it away to start anew.")
+        return DatabaseDamaged(f"{path} is not a SQLite database: it is damaged.{REMEDY}")
     if isinstance(error, apsw.CorruptError):
-        return DatabaseDamaged(f"{path} is damaged ({error}). It was left unchanged; restore a backup or move it away.")
+        return DatabaseDamaged(f"{path} is damaged ({error}).{REMEDY}")
     if isinstance(error, apsw.FullError | apsw.IOError):
         return DatabaseUnwritable(f"{path} could not be written ({error}; {_free(path)}). Nothing was lost; make room.")
     if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):

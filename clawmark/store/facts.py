@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,6 +12,7 @@ import apsw
 
 from clawmark.model import Fact
 from clawmark.store.db import rows
+from clawmark.text import canonical, normal
 
 _COLUMNS = "key, value, confidence, source, updated_at, scope, created_at, observed_at, reinforced_at"
 
@@ -71,6 +74,15 @@ def put(connection: apsw.Connection, fact: Fact) -> None:
 
 def remove(connection: apsw.Connection, key: str, scope: str) -> None:
     connection.execute("DELETE FROM facts WHERE scope = ? AND key = ?", (scope, key))
+
+
+def tombstones(secret: bytes, scope: str, key: str, value: str) -> list[tuple[str, bytes]]:
+    """(kind, keyed hash) of what must not be learned again. Without the secret the hashes tell nothing."""
+
+    def keyed(kind: str, text: str) -> tuple[str, bytes]:
+        return kind, hmac.digest(secret, f"{kind}\0{scope}\0{text}".encode(), hashlib.sha256)
+
+    return [keyed("key", key), keyed("value", canonical(normal(value)))]
 
 
 def bury(connection: apsw.Connection, kind: str, hashed: bytes, now: datetime) -> None:

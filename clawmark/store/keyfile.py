@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets as entropy
-import stat
 from pathlib import Path
 
 from clawmark.errors import DatabaseUnwritable
+from clawmark.store import files
 from clawmark.store.db import system_explained
+
+LENGTH = 32
 
 
 def key_path(database: Path) -> Path:
@@ -18,27 +20,23 @@ def key_path(database: Path) -> Path:
 def secret(path: Path) -> bytes:
     """32 random bytes in a file of its own (0600): what nonces and tombstones are keyed with. Made when there is none."""
     with system_explained(path):
-        return _read(path) or _made(path)
+        return known(path) or _made(path)
 
 
-def _read(path: Path) -> bytes | None:
-    try:
-        # A FIFO by that name must not hold us up.
-        with open(path, "rb", opener=lambda p, flags: os.open(p, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
-            found = file.read(64) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else b""
-    except FileNotFoundError:
-        return None
-    if len(found) < 32:
-        raise DatabaseUnwritable(f"{path} is cut short or no file; restore or remove it (then a new one is made).")
+def known(path: Path) -> bytes | None:
+    """The secret, where there is one already."""
+    found = files.read(path, 2 * LENGTH)
+    if found is not None and len(found) < LENGTH:
+        raise DatabaseUnwritable(f"{path} is cut short; restore or remove it (then a new one is made).")
     return found
 
 
 def _made(path: Path) -> bytes:
     """Another process may be making it at the same time: the first one's is everybody's."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.{entropy.token_hex(4)}")
-    handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
+    handle = files.create(draft)
     try:
-        os.write(handle, entropy.token_bytes(32))
+        os.write(handle, entropy.token_bytes(LENGTH))
         os.fsync(handle)
     finally:
         os.close(handle)
@@ -48,4 +46,5 @@ def _made(path: Path) -> bytes:
         pass
     finally:
         draft.unlink()
+    files.sync_folder(path.parent)
     return secret(path)

@@ -135,7 +135,20 @@ SPINE = (
     "CREATE INDEX pending_vectors_newest_first ON pending_vectors (at DESC, passage_id DESC)",
 )
 
-MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((2, SPINE),)
+ENGINE = (
+    "ALTER TABLE spaces ADD COLUMN endpoint TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE spaces ADD COLUMN document_probe BLOB",
+    "ALTER TABLE spaces ADD COLUMN query_probe BLOB",
+    "ALTER TABLE spaces ADD COLUMN is_target INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE spaces ADD COLUMN batch_limit INTEGER",
+    "ALTER TABLE pending_vectors ADD COLUMN given_up INTEGER NOT NULL DEFAULT 0",
+    """CREATE TABLE old_vectors (
+        source_ref TEXT PRIMARY KEY,
+        embedding BLOB NOT NULL
+    ) WITHOUT ROWID""",
+)
+
+MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((2, SPINE), (3, ENGINE))
 LATEST = MIGRATIONS[-1][0]
 
 

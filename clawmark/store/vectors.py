@@ -1,4 +1,4 @@
-"""Vectors and the spaces they belong to.
+"""Vectors, and what waits for one.
 
 A vector is `dimension` little-endian float32 of length 1, beside the passage and the space it belongs to. What has no
 vector yet is one row of `pending_vectors` with a reason, whatever the reason: rows appear with their passage and go with
@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import apsw
 
-from clawmark.model import Space
 from clawmark.store.db import rows
 
 if TYPE_CHECKING:
@@ -29,31 +29,10 @@ def encode(vector: Vector) -> bytes:
     return vector.astype(FORMAT).tobytes()
 
 
-def active_space(connection: apsw.Connection) -> tuple[int, Space] | None:
-    """The space whose vectors are searched, and its row."""
-    found = rows(
-        connection, "SELECT id, model, dimension, document_prefix, query_prefix, probe FROM spaces WHERE is_active"
-    )
-    return (found[0][0], Space(*found[0][1:])) if found else None
+def decode(blob: bytes) -> Vector:
+    import numpy as np
 
-
-def activate(connection: apsw.Connection, space: Space, now: datetime) -> int:
-    """Make `space` the one that is searched and filled; every passage without a vector in it becomes pending."""
-    values = (space.model, space.dimension, space.document_prefix, space.query_prefix, space.probe)
-    connection.execute("UPDATE spaces SET is_active = 0 WHERE is_active")
-    connection.execute(
-        "INSERT INTO spaces (model, dimension, document_prefix, query_prefix, probe, is_active, created_at)"
-        " VALUES (?, ?, ?, ?, ?, 1, ?) ON CONFLICT DO UPDATE SET is_active = 1",
-        (*values, now.isoformat()),
-    )
-    row_id = int(rows(connection, "SELECT id FROM spaces WHERE is_active")[0][0])
-    connection.execute(
-        "INSERT OR IGNORE INTO pending_vectors (passage_id, at, reason)"
-        " SELECT v.passage_id, p.at, 'space' FROM message_vectors v JOIN passages p ON p.id = v.passage_id"
-        " WHERE NOT EXISTS (SELECT 1 FROM message_vectors w WHERE w.passage_id = v.passage_id AND w.space_id = ?)",
-        (row_id,),
-    )
-    return row_id
+    return np.frombuffer(blob, dtype=FORMAT)
 
 
 def expect(connection: apsw.Connection, passage_id: int, at: int) -> None:
@@ -61,25 +40,22 @@ def expect(connection: apsw.Connection, passage_id: int, at: int) -> None:
     connection.execute("INSERT INTO pending_vectors (passage_id, at, reason) VALUES (?, ?, 'new')", (passage_id, at))
 
 
+_DUE = "NOT given_up AND (next_try <= ?1 OR next_try > ?1 + ?2)"
+
+
 def due(connection: apsw.Connection, now_ms: int, limit: int) -> list[int]:
     """Passages whose vector is due, newest first. One that failed waits for its time and holds up no other."""
     found = rows(
         connection,
-        "SELECT passage_id FROM pending_vectors WHERE next_try <= ?1 OR next_try > ?1 + ?2"
-        " ORDER BY at DESC, passage_id DESC LIMIT ?3",
+        f"SELECT passage_id FROM pending_vectors WHERE {_DUE} ORDER BY at DESC, passage_id DESC LIMIT ?3",  # noqa: S608
         (now_ms, LONGEST_WAIT_MS, limit),
     )
     return [row[0] for row in found]
 
 
 def count_due(connection: apsw.Connection, now_ms: int) -> int:
-    return int(
-        rows(
-            connection,
-            "SELECT count(*) FROM pending_vectors WHERE next_try <= ?1 OR next_try > ?1 + ?2",
-            (now_ms, LONGEST_WAIT_MS),
-        )[0][0]
-    )
+    found = rows(connection, f"SELECT count(*) FROM pending_vectors WHERE {_DUE}", (now_ms, LONGEST_WAIT_MS))  # noqa: S608
+    return int(found[0][0])
 
 
 def add(connection: apsw.Connection, space_id: int, vectors: Iterable[tuple[int, Vector]], now: datetime) -> None:
@@ -93,11 +69,16 @@ def add(connection: apsw.Connection, space_id: int, vectors: Iterable[tuple[int,
         connection.execute("DELETE FROM pending_vectors WHERE passage_id = ?", (passage_id,))
 
 
-def postpone(connection: apsw.Connection, passage_id: int, reason: str, next_try: int) -> None:
+def postpone(connection: apsw.Connection, passage_id: int, reason: str, next_try: int, *, give_up: bool) -> None:
     connection.execute(
-        "UPDATE pending_vectors SET reason = ?, tries = tries + 1, next_try = ? WHERE passage_id = ?",
-        (reason, next_try, passage_id),
+        "UPDATE pending_vectors SET reason = ?, tries = tries + 1, next_try = ?, given_up = ? WHERE passage_id = ?",
+        (reason, next_try, give_up, passage_id),
     )
+
+
+def try_again(connection: apsw.Connection) -> None:
+    """Make everything that failed due now, what was given up too."""
+    connection.execute("UPDATE pending_vectors SET next_try = 0, given_up = 0, tries = min(tries, 1)")
 
 
 def tries(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, int]:
@@ -111,6 +92,34 @@ def tries(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, int]:
 
 def pending_by_reason(connection: apsw.Connection) -> dict[str, int]:
     return dict(rows(connection, "SELECT reason, count(*) FROM pending_vectors GROUP BY reason ORDER BY reason"))
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A passage that has no vector because it failed: its message's name, and what is known. Never its text."""
+
+    source: str
+    ref: str
+    reason: str
+    tries: int
+    next_try: int
+    given_up: bool
+
+
+def failed(connection: apsw.Connection, limit: int) -> list[Failed]:
+    """The newest passages that were tried and have no vector, at most `limit`."""
+    found = rows(
+        connection,
+        "SELECT s.source, min(r.ref), v.reason, v.tries, v.next_try, v.given_up FROM pending_vectors v"
+        " JOIN passage_refs r ON r.passage_id = v.passage_id JOIN streams s ON s.id = r.stream_id"
+        " WHERE v.tries > 0 GROUP BY v.passage_id ORDER BY v.at DESC, v.passage_id DESC LIMIT ?",
+        (limit,),
+    )
+    return [Failed(source, ref, why, tried, next_try, bool(up)) for source, ref, why, tried, next_try, up in found]
+
+
+def count_given_up(connection: apsw.Connection) -> int:
+    return int(rows(connection, "SELECT count(*) FROM pending_vectors WHERE given_up")[0][0])
 
 
 def count(connection: apsw.Connection, space_id: int) -> int:

@@ -103,7 +103,7 @@ def indexed(name: str, folder: Path, database: Path) -> None:
         start = time.perf_counter()
         report = memory.sync()
         seconds = time.perf_counter() - start
-        passages = memory.status()["passages"]
+        passages = memory.status().passages
         again = time.perf_counter()
         memory.sync()
         again = time.perf_counter() - again
@@ -138,6 +138,10 @@ def line(arguments: argparse.Namespace) -> None:
 
 class Timed:
     """An embedder that adds up the time spent inside another one."""
+
+    fixed = True
+    endpoint = ""
+    batch_limit: int | None = None
 
     def __init__(self, inner: Any) -> None:
         self.inner, self.name, self.seconds = inner, inner.name, 0.0
@@ -185,6 +189,8 @@ def search(arguments: argparse.Namespace) -> None:
 
     class Made:
         name, space = "made", Space("made", 384)
+        fixed, endpoint = True, ""
+        batch_limit: int | None = None
 
         def embed(self, texts: Sequence[str], kind: Any = "document") -> list[Any | Failure]:
             rows = np.stack([np.random.default_rng(abs(hash(t)) % 2**32).standard_normal(384) for t in texts])
@@ -214,7 +220,7 @@ def search(arguments: argparse.Namespace) -> None:
                     start = time.perf_counter()
                     memory.search(question)
                     taken.append((time.perf_counter() - start) * 1000)
-                passages = memory.status()["passages"]
+                passages = memory.status().passages
         taken.sort()
         print(
             f"{passages:>7} passages: p50 {taken[len(taken) // 2]:.1f} ms, p99 {taken[int(len(taken) * 0.99)]:.1f} ms"

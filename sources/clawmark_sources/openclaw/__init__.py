@@ -131,6 +131,10 @@ class TranscriptSource:
         found = {name: self._found(self._known[name], wants) for name, wants in by_agent.items() if name in self._known}
         return [found.get(_agent_name(want.stream), {}).get(want.ref) or Gone(want.ref) for want in wanted]
 
+    def old_ref(self, stream: str, location: str) -> str | None:
+        """The name under which the TypeScript clawmark kept a vector of this message; None where it kept none."""
+        return jsonl.old_ref(stream, location)
+
     def _found(self, agent: Agent, wanted: Sequence[Wanted]) -> dict[str, Message]:
         """One agent's damage hides that agent's messages; `check` and `streams` are where it is told."""
         try:

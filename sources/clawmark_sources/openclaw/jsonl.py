@@ -87,6 +87,18 @@ def agent_of(folder: Path) -> str | None:
     return next((parts[1] for parts in keys if len(parts) > 2 and parts[0] == "agent" and parts[1]), None)
 
 
+def old_ref(stream: str, location: str) -> str | None:
+    """What the TypeScript clawmark called the message at a location: its file's name and the offset of its line.
+
+    None for an archive: a new file of the same name may have had other messages at the same offsets.
+    """
+    name = stream.partition("/")[2]
+    offset, separator, _ = location.partition(":")
+    if not (stream.startswith(PREFIX) and name.endswith(".jsonl") and separator and _is_small_number(offset)):
+        return None
+    return f"{name}:{int(offset)}"
+
+
 def _names(folder: Path) -> list[_Named]:
     """The transcripts of a folder in the order of their names.
 

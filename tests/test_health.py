@@ -1,0 +1,216 @@
+"""Doctor names what is wrong and what to do, sends nothing but the probe, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from helpers import Clock, Log, fake, open_memory, query
+from server import Reply, Request, serving
+
+from clawmark import health
+from clawmark.embed.probe import PROBE
+from clawmark.health import Check, doctor
+from clawmark.settings import Settings
+from clawmark.store import migrations
+
+SAMPLE = Path(__file__).parent / "fixtures" / "openclaw" / "sqlite"
+
+
+def settings(db_path: Path, machine: Path, **more: Any) -> Settings:
+    chosen = {"embedder": "none", "transcripts_dir": SAMPLE, "openclaw_state_dir": machine / ".openclaw"} | more
+    return Settings(db_path=db_path, **chosen)
+
+
+def found(name: str, chosen: Settings, clock: Clock) -> Check:
+    (check,) = [check for check in doctor(chosen, clock) if check.name == name]
+    return check
+
+
+@pytest.fixture
+def made(db_path: Path, log: Log, clock: Clock) -> Path:
+    for number in range(5):
+        log.say(f"sentence number {number} speaks of topic{number} at some length")
+    with open_memory(db_path, log, embedder=fake(), clock=clock) as memory:
+        memory.sync()
+        memory.set("pref.editor", "Helix")
+    return db_path
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Everything in the folder, but for the index of the write-ahead log, in which a reader notes itself."""
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and not p.name.endswith("-shm")}
+
+
+def answer(request: Request) -> Reply:
+    texts = request.body["input"]
+    rows = [{"index": n, "embedding": [1.0, float(len(text))]} for n, text in enumerate(texts)]
+    return Reply(body={"data": rows})
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+def test_all_is_well_and_nothing_is_changed(made: Path, machine: Path, clock: Clock) -> None:
+    before = content(made.parent)
+    checks = doctor(settings(made, machine), clock)
+    assert {check.name: check.said for check in checks if check.state != "ok"} == {}
+    assert {p: b for p, b in content(made.parent).items() if p in before} == before
+
+
+def test_without_a_database_the_first_step_is_named(db_path: Path, machine: Path, clock: Clock) -> None:
+    check = found("database", settings(db_path, machine), clock)
+    assert (check.state, "clawmark sync" in check.advice) == ("fail", True)
+    assert not db_path.exists()
+
+
+def test_a_damaged_page_is_found_and_left(made: Path, machine: Path, clock: Clock) -> None:
+    connection = apsw.Connection(str(made))
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    connection.close()
+    with made.open("r+b") as file:
+        file.seek(3 * 4096)
+        file.write(b"\xff" * 4096 * 12)
+    damaged = made.read_bytes()
+    check = found("database", settings(made, machine), clock)
+    assert (check.state, "sets it aside" in check.advice) == ("fail", True)
+    assert made.read_bytes() == damaged
+
+
+def test_a_vector_of_another_length_is_found(made: Path, machine: Path, clock: Clock) -> None:
+    """SQLite has no checksums: these bytes are sound to it."""
+    connection = apsw.Connection(str(made))
+    connection.execute("UPDATE message_vectors SET embedding = zeroblob(256) WHERE id = 2").fetchall()
+    connection.close()
+    assert "1 vectors" in found("database", settings(made, machine), clock).said
+
+
+def test_another_schema_is_named(made: Path, machine: Path, clock: Clock) -> None:
+    connection = apsw.Connection(str(made))
+    connection.execute(f"INSERT INTO schema_version VALUES ({migrations.LATEST + 1}, '')").fetchall()
+    connection.close()
+    check = found("database", settings(made, machine), clock)
+    assert (check.state, check.advice) == ("fail", "Upgrade clawmark.")
+
+
+def test_a_file_open_to_others_is_named(made: Path, machine: Path, clock: Clock) -> None:
+    os.chmod(made, 0o644)
+    check = found("permissions", settings(made, machine), clock)
+    assert check.state == "warn" and str(made) in check.said
+
+
+def test_a_full_disk_is_named(made: Path, machine: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "LITTLE_ROOM", 2**62)
+    assert found("disk", settings(made, machine), clock).state == "warn"
+
+
+def test_a_torn_sidecar_and_a_cut_key_are_named(made: Path, machine: Path, clock: Clock) -> None:
+    with made.with_name("memory.db.facts").open("r+b") as file:
+        file.truncate(40)
+    made.with_name("memory.db.key").write_bytes(b"short")
+    assert found("sidecar", settings(made, machine), clock).state == "warn"
+    assert found("key", settings(made, machine), clock).state == "fail"
+
+
+def test_what_was_set_aside_is_listed(made: Path, machine: Path, clock: Clock) -> None:
+    aside = made.with_name("memory.db.damaged-20260101T000000Z")
+    aside.write_bytes(b"x")
+    aside.chmod(0o600)
+    assert str(aside) in found("set aside", settings(made, machine), clock).said
+
+
+# --- the embedder -----------------------------------------------------------------------------------------------------
+
+
+def test_the_endpoint_gets_the_probe_and_nothing_else(made: Path, machine: Path, clock: Clock) -> None:
+    with serving(answer) as server:
+        chosen = settings(made, machine, embedder="auto", embedding_url=server.url, embedding_model="m")
+        check = found("embedder", chosen, clock)
+        sent = [text for request in server.requests for text in request.body["input"]]
+    assert "2 dimensions" in check.said
+    assert set(sent) == {PROBE}
+
+
+def test_a_model_unlike_that_of_the_vectors_is_named(made: Path, machine: Path, clock: Clock) -> None:
+    with serving(answer) as server:
+        chosen = settings(made, machine, embedder="auto", embedding_url=server.url, embedding_model="m")
+        check = found("embedder", chosen, clock)
+    assert (check.state, check.advice) == ("warn", "`clawmark reembed` makes them anew.")
+    assert "fake, 64 dimensions" in check.said
+
+
+def test_an_endpoint_that_is_down_is_named_with_its_setting(made: Path, machine: Path, clock: Clock) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    chosen = settings(made, machine, embedder="auto", embedding_url=url, embedding_model="m")
+    check = found("embedder", chosen, clock)
+    assert (check.state, "CLAWMARK_EMBEDDING_URL" in check.advice) == ("fail", True)
+
+
+def test_one_key_alone_is_named_and_nothing_is_sent(made: Path, machine: Path, clock: Clock) -> None:
+    """H8. The network of the tests refuses whatever is no loopback."""
+    chosen = settings(made, machine, embedder="auto", embedding_url="http://192.0.2.7/v1", embedding_model="m")
+    check = found("embedder", chosen, clock)
+    assert check.state == "fail" and "CLAWMARK_ALLOW_REMOTE" in check.said
+
+
+def test_what_failed_is_named_with_its_reason(db_path: Path, machine: Path, log: Log, clock: Clock) -> None:
+    ref = log.say("the lapisgecko sits on the warm wall again")
+    with open_memory(db_path, log, embedder=fake(poisoned=["lapisgecko"]), clock=clock) as memory:
+        memory.sync()
+    check = found("vectors", settings(db_path, machine), clock)
+    assert check.state == "warn" and "poisoned" in check.said and "clawmark reembed" in check.advice
+    assert (str(ref) if isinstance(ref, str) else log.messages()[0].ref) in check.said
+
+
+# --- the host ---------------------------------------------------------------------------------------------------------
+
+
+def plugin(machine: Path, name: str = "openclaw-clawmark", config: Any = None) -> Path:
+    state = machine / ".openclaw"
+    folder = state / "extensions" / "clawmark"
+    folder.mkdir(parents=True)
+    (folder / "package.json").write_text(json.dumps({"name": name}))
+    if config is not None:
+        (state / "openclaw.json").write_text(config if isinstance(config, str) else json.dumps(config))
+    return folder
+
+
+ENABLED = {"plugins": {"entries": {"clawmark": {"enabled": True}}}}
+
+
+@pytest.mark.parametrize("config", [None, ENABLED, "// its own form\n{plugins: {}}"], ids=str)
+def test_an_enabled_typescript_plugin_is_named(made: Path, machine: Path, clock: Clock, config: Any) -> None:
+    folder = plugin(machine, config=config)
+    check = found("openclaw", settings(made, machine), clock)
+    assert (check.state, str(folder) in check.said, "disable" in check.advice) == ("fail", True, True)
+
+
+def test_a_disabled_one_is_no_fault(made: Path, machine: Path, clock: Clock) -> None:
+    plugin(machine, config={"plugins": {"entries": {"clawmark": {"enabled": False}}}})
+    assert found("openclaw", settings(made, machine), clock).state == "ok"
+
+
+def test_one_on_another_file_is_only_mentioned(made: Path, machine: Path, clock: Clock) -> None:
+    plugin(machine, config=ENABLED | {"env": {"CLAWMARK_DB_PATH": "~/elsewhere.db"}})
+    assert found("openclaw", settings(made, machine), clock).state == "warn"
+
+
+def test_another_plugin_of_that_name_is_not_the_typescript_one(made: Path, machine: Path, clock: Clock) -> None:
+    plugin(machine, name="clawmark-shim", config=ENABLED)
+    assert found("openclaw", settings(made, machine), clock).state == "ok"
+
+
+def test_doctor_leaves_an_old_database_as_it_is(made: Path, machine: Path, clock: Clock) -> None:
+    connection = apsw.Connection(str(made))
+    connection.execute("DELETE FROM schema_version WHERE version = 3").fetchall()
+    connection.close()
+    before = query(made, "SELECT * FROM schema_version")
+    assert "up to date" in found("database", settings(made, machine), clock).advice
+    assert query(made, "SELECT * FROM schema_version") == before

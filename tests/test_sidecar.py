@@ -1,0 +1,281 @@
+"""The sidecar: as the database, whole, private, never older than what it replaces."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import threading
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from helpers import LATER, Clock, fact, opened, query, residue
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clawmark import erase
+from clawmark.errors import DatabaseDamaged, DatabaseUnwritable
+from clawmark.store import db, events, facts, sidecar
+
+SECRET = b"s" * 32
+
+
+@pytest.fixture
+def connection(db_path: Path) -> Any:
+    opened(db_path)
+    made = db.connect(db_path)
+    yield made
+    made.close()
+
+
+def remember(connection: apsw.Connection, path: Path, key: str, value: str) -> None:
+    with db.transaction(connection, path):
+        facts.put(connection, fact(key, value))
+        events.add(connection, "create", LATER, source="user", scope="shared", key=key, new=value)
+
+
+def rows_of(connection: apsw.Connection, table: str) -> list[tuple[Any, ...]]:
+    listed = ", ".join(sidecar.TABLES[table])
+    return sorted(db.rows(connection, f"SELECT {listed} FROM {table}"), key=repr)
+
+
+def read(path: Path) -> sidecar.Sidecar:
+    found = sidecar.read(path)
+    assert found is not None
+    return found
+
+
+def keys(path: Path) -> list[str]:
+    return [row["key"] for row in read(path).facts]
+
+
+def test_there_is_none_before_one_is_written(db_path: Path) -> None:
+    opened(db_path)
+    assert sidecar.read(db_path) is None
+    assert sidecar.stamp(db_path) is None
+
+
+def test_it_holds_every_row_and_column(connection: apsw.Connection, db_path: Path) -> None:
+    remember(connection, db_path, "pref.editor", 'Helix "τ" \u2028 \x85 \n {} 日本')
+    remember(connection, db_path, "pref.hidden", "x")
+    connection.execute("UPDATE facts SET is_deleted = 1, confidence = 0.1 WHERE key = 'pref.hidden'")
+    facts.bury(connection, "key", bytes(range(32)), LATER)
+    connection.execute("UPDATE tombstones SET expires_at = ?", (LATER.isoformat(),))
+    facts.bury(connection, "value", b"\0" * 32, LATER)
+    sidecar.write(connection, db_path, LATER)
+    found = read(db_path)
+    for table in sidecar.TABLES:
+        assert sorted((tuple(row.values()) for row in found.tables[table]), key=repr) == rows_of(connection, table)
+    assert len(found.facts) == len(found.tombstones) == 2
+    assert found.stamp == sidecar.stamp(db_path) == sidecar.newest_event(connection) == 2
+
+
+@given(st.lists(st.tuples(st.text(st.characters(codec="utf-8"), min_size=1), st.text(st.characters(codec="utf-8")))))
+def test_any_text_comes_back_as_it_was(tmp_path_factory: pytest.TempPathFactory, said: list[tuple[str, str]]) -> None:
+    path = tmp_path_factory.mktemp("any") / "memory.db"
+    opened(path)
+    connection = db.connect(path)
+    for key, value in said:
+        facts.put(connection, fact(key, value))
+    sidecar.write(connection, path, LATER)
+    assert {row["key"]: row["value"] for row in read(path).facts} == dict(said)
+    connection.execute("DELETE FROM facts")
+    sidecar.insert(connection, read(path).tables)
+    assert {f.key: f.value for f in facts.live(connection)} == dict(said)
+    connection.close()
+
+
+def test_every_table_it_keeps_is_there_with_all_its_columns(connection: apsw.Connection) -> None:
+    """A column that a later schema adds must not be lost in a recovery."""
+    for table, columns in sidecar.TABLES.items():
+        found = [row[0] for row in db.rows(connection, "SELECT name FROM pragma_table_info(?)", (table,))]
+        assert sorted(found) == sorted(columns), table
+
+
+def test_it_is_a_file_that_people_can_read(connection: apsw.Connection, db_path: Path) -> None:
+    remember(connection, db_path, "pref.editor", "Helix")
+    sidecar.write(connection, db_path, LATER)
+    header, row, end = map(json.loads, sidecar.path_of(db_path).read_text().splitlines())
+    assert header == {"clawmark": "facts", "version": 1, "stamp": 1, "written_at": LATER.isoformat()}
+    assert row["table"] == "facts"
+    assert row["row"]["value"] == "Helix"
+    assert end["rows"] == 1
+
+
+def test_one_that_says_the_same_already_is_left_alone(connection: apsw.Connection, db_path: Path) -> None:
+    remember(connection, db_path, "pref.editor", "Helix")
+    sidecar.write(connection, db_path, LATER)
+    before = sidecar.path_of(db_path).stat()
+    sidecar.write(connection, db_path, Clock(LATER.replace(year=2027))())
+    assert sidecar.path_of(db_path).stat() == before
+    remember(connection, db_path, "pref.editor", "Kakoune")
+    sidecar.write(connection, db_path, LATER)
+    assert [row["value"] for row in read(db_path).facts] == ["Kakoune"]
+
+
+def test_its_stamp_does_not_fall_when_events_are_pruned(connection: apsw.Connection, db_path: Path) -> None:
+    remember(connection, db_path, "pref.editor", "Helix")
+    connection.execute("DELETE FROM memory_events")
+    sidecar.write(connection, db_path, LATER)
+    assert read(db_path).stamp == 1
+
+
+# --- with erasure -----------------------------------------------------------------------------------------------------
+
+
+def forget(connection: apsw.Connection, path: Path, key: str) -> None:
+    with db.transaction(connection, path):
+        assert erase.erase_fact(connection, key, "shared", SECRET, LATER)
+        sidecar.write(connection, path, LATER)
+
+
+def test_what_a_committed_erasure_took_is_not_in_it(connection: apsw.Connection, db_path: Path) -> None:
+    for key, value in (("pref.editor", "zqmarzipan"), ("user.city", "Gothenburg")):
+        remember(connection, db_path, key, value)
+    sidecar.write(connection, db_path, LATER)
+    forget(connection, db_path, "pref.editor")
+    assert keys(db_path) == ["user.city"]
+    assert len(read(db_path).tombstones) == 2
+    assert "memory.db.facts" not in residue(db_path.parent, "zqmarzipan")
+
+
+def test_inside_a_transaction_its_stamp_is_what_an_aborted_commit_leaves(
+    connection: apsw.Connection, db_path: Path
+) -> None:
+    remember(connection, db_path, "pref.editor", "Helix")
+    with pytest.raises(KeyboardInterrupt), db.transaction(connection, db_path):
+        erase.erase_fact(connection, "pref.editor", "shared", SECRET, LATER)
+        sidecar.write(connection, db_path, LATER)
+        raise KeyboardInterrupt
+    assert read(db_path).stamp == sidecar.newest_event(connection) == 1
+    forget(connection, db_path, "pref.editor")
+    assert read(db_path).stamp == 1
+    sidecar.write(connection, db_path, LATER)
+    assert read(db_path).stamp == sidecar.newest_event(connection) == 2
+
+
+def write_of_its_own(path: Path) -> None:
+    connection = db.connect(path)
+    sidecar.write(connection, path, LATER)
+    connection.close()
+
+
+def test_a_writer_that_read_before_an_erasure_cannot_write_after_it(connection: apsw.Connection, db_path: Path) -> None:
+    """Else an acknowledged forget is undone by the older state of a slower process."""
+    remember(connection, db_path, "pref.editor", "Helix")
+    with db.transaction(connection, db_path):
+        erase.erase_fact(connection, "pref.editor", "shared", SECRET, LATER)
+        thread = threading.Thread(target=write_of_its_own, args=(db_path,))
+        thread.start()
+        thread.join(0.2)
+        assert thread.is_alive(), "it waits for the transaction's end before it reads"
+        sidecar.write(connection, db_path, LATER)
+    thread.join()
+    assert keys(db_path) == []
+
+
+def test_discarding_leaves_nothing(connection: apsw.Connection, db_path: Path) -> None:
+    remember(connection, db_path, "pref.editor", "zqmarzipan")
+    sidecar.write(connection, db_path, LATER)
+    db_path.with_name("memory.db.facts.new").write_bytes(b"zqmarzipan")
+    sidecar.discard(db_path)
+    assert not [name for name in residue(db_path.parent, "zqmarzipan") if "facts" in name]
+    sidecar.discard(db_path)
+
+
+# --- torn, edited, newer ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def written(connection: apsw.Connection, db_path: Path) -> Path:
+    remember(connection, db_path, "pref.editor", "Helix")
+    remember(connection, db_path, "user.city", "Gothenburg")
+    facts.bury(connection, "key", b"k" * 32, LATER)
+    sidecar.write(connection, db_path, LATER)
+    return sidecar.path_of(db_path)
+
+
+def test_one_that_is_torn_anywhere_is_damaged(written: Path, db_path: Path) -> None:
+    whole = written.read_bytes()
+    for length in range(len(whole)):
+        written.write_bytes(whole[:length])
+        with pytest.raises(DatabaseDamaged, match=r"memory\.db\.facts"):
+            sidecar.read(db_path)
+
+
+def test_one_that_was_edited_anywhere_is_damaged(written: Path, db_path: Path) -> None:
+    whole = written.read_bytes()
+    for at in range(len(whole)):
+        written.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        with pytest.raises(DatabaseDamaged, match=r"memory\.db\.facts"):
+            sidecar.read(db_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"\n", b"[]\n{}\n", b"null\nnull\n", b"{}\n", b"[" * 100_000, b"\xff\xfe\n", b'{"stamp":1e999}\n', b"\0" * 5000],
+)
+def test_garbage_is_damaged_and_has_no_stamp(db_path: Path, content: bytes) -> None:
+    opened(db_path)
+    sidecar.path_of(db_path).write_bytes(content)
+    assert sidecar.stamp(db_path) is None
+    with pytest.raises(DatabaseDamaged):
+        sidecar.read(db_path)
+
+
+def test_one_of_a_later_version_is_said_to_be(written: Path, db_path: Path) -> None:
+    written.write_bytes(written.read_bytes().replace(b'"version":1', b'"version":2'))
+    with pytest.raises(DatabaseDamaged, match="later clawmark"):
+        sidecar.read(db_path)
+
+
+def test_a_damaged_one_is_written_anew_with_a_word(
+    written: Path, connection: apsw.Connection, db_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = written.read_bytes()
+    written.write_bytes(whole[:-3])
+    sidecar.write(connection, db_path, LATER)
+    assert written.read_bytes() == whole
+    assert "sidecar_rewritten" in caplog.text
+
+
+def test_an_older_one_without_a_later_column_can_be_put_back(connection: apsw.Connection) -> None:
+    now = datetime.isoformat(LATER)
+    row = {"hash": b"h", "kind": "key", "created_at": now}
+    sidecar.insert(connection, {"tombstones": [row], "unknown": [{"a": 1}]})
+    assert db.rows(connection, "SELECT hash, expires_at FROM tombstones") == [(b"h", None)]
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_writer_that_was_killed_leaves_the_old_one_and_holds_nobody_up(
+    written: Path, connection: apsw.Connection, db_path: Path
+) -> None:
+    whole = written.read_bytes()
+    draft = db_path.with_name("memory.db.facts.new")
+    draft.write_bytes(b"half of")
+    remember(connection, db_path, "pref.shell", "fish")
+    sidecar.write(connection, db_path, LATER)
+    assert not draft.exists()
+    assert written.read_bytes() != whole
+    assert keys(db_path) == ["pref.editor", "pref.shell", "user.city"]
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("name", ["memory.db.facts", "memory.db.facts.new"])
+def test_a_planted_link_is_not_followed(connection: apsw.Connection, db_path: Path, tmp_path: Path, name: str) -> None:
+    remember(connection, db_path, "pref.editor", "Helix")
+    target = tmp_path / "target"
+    target.write_bytes(b"somebody's")
+    db_path.with_name(name).symlink_to(target)
+    try:
+        sidecar.write(connection, db_path, LATER)
+    except DatabaseUnwritable:
+        assert name == "memory.db.facts"
+    assert target.read_bytes() == b"somebody's"
+    assert query(db_path, "SELECT count(*) FROM facts") == [(1,)]
+    assert os.path.islink(sidecar.path_of(db_path)) == (name == "memory.db.facts")
