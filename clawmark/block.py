@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
-from clawmark.facts.gate import PREFIXES
 from clawmark.facts.ladder import STRENGTH, effective_confidence
 from clawmark.guard import markers
+from clawmark.keys import PREFIXES
 from clawmark.model import SHARED, Block, Excerpt, Fact
-from clawmark.text import canonical, cut, normal
+from clawmark.text import cut, likeness, normal
 
 SPEAKER = 40
 FACT_LINE = 700
@@ -68,8 +68,8 @@ def build(
     facts: Sequence[Fact], recalled: Sequence[Excerpt], *, profile: Profile, nonce: str, zone: tzinfo | None
 ) -> Block:
     """The finished block. `facts` in the order of `shown_facts`, `recalled` best first; zone None = this machine's."""
-    known = {canonical(normal(fact.value)) for fact in facts}
-    recalled = [e for e in recalled if canonical(normal(e.excerpt)) not in known]
+    known = {likeness(fact.value) for fact in facts}
+    recalled = [e for e in recalled if likeness(e.excerpt) not in known]
     head, tail = markers.opening(nonce), markers.closing(nonce)
     room = profile.total - len(head) - len(tail) - 2
     fact_lines, shown = _facts(facts, min(room, profile.facts), zone)

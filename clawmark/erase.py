@@ -32,6 +32,7 @@ def erase_passages(connection: apsw.Connection, ids: Sequence[int], now: datetim
     lexicon.remove(connection, [*ids, *followers])
     passages.mark_stale(connection, followers)
     passages.remove(connection, ids)
+    vectors.forget_old(connection)  # they are of messages, and which of them are erased ones is not written down
     vectors.bump_generation(connection)
     _mark(connection, "passages", now)
 
@@ -63,10 +64,12 @@ def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes,
 def forget_in_sidecar(connection: apsw.Connection, path: Path, now: datetime) -> None:
     """Take what was just erased out of the facts' sidecar too. Belongs inside the transaction that erases.
 
-    So an erasure that was acknowledged is never undone by a recovery. A sidecar that cannot be rewritten goes away.
+    So an erasure that was acknowledged is never undone by a recovery. A sidecar that cannot be rewritten goes away; a
+    database that cannot be read forgets nothing, and keeps its sidecar, from which it is rebuilt.
     """
+    held = sidecar.state(connection, path)
     try:
-        sidecar.write(connection, path, now)
+        sidecar.put(path, held, now)
     except DatabaseError:
         sidecar.discard(path)
 

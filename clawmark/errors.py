@@ -20,6 +20,7 @@ ClawmarkError                 something failed; the message says what to do next
 ├── EndpointError             a server is set up wrongly; trying again changes nothing
 │   └── ConsentMissing        its host is outside this machine and not allowed; nothing was sent
 ├── EmbedderDown              nothing can be embedded now; what waits stays pending (exit 75)
+│   └── ModelChanged          two models answered one call; none of its vectors is used
 └── EmbedderError             the embedder is set up wrongly; trying again changes nothing
     └── EmbedderRefused       its host is not allowed: the second key, CLAWMARK_ALLOW_REMOTE, is missing
 """
@@ -114,6 +115,10 @@ class ConsentMissing(EndpointError):
 
 class EmbedderDown(ClawmarkError):
     exit_code = EXIT_BUSY
+
+
+class ModelChanged(EmbedderDown):
+    pass
 
 
 class EmbedderError(ClawmarkError):

@@ -1,4 +1,4 @@
-"""Doctor: looks at everything once, the slow things too, and says what to do. Changes nothing.
+"""Doctor: looks at everything once, the slow things too, and says what to do. Changes nothing but that it notes damage.
 
 Each check stands for itself: one that fails, or that cannot be made, takes no other along. An embedder is asked for fixed
 sentences of ours alone, and nothing is downloaded.
@@ -10,13 +10,10 @@ import json
 import shutil
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
-
-import apsw
 
 from clawmark.embed import Embedder, choose
 from clawmark.embed.probe import Prober, same
@@ -24,7 +21,7 @@ from clawmark.errors import ClawmarkError, DatabaseDamaged, DatabaseError, Embed
 from clawmark.memory import Memory
 from clawmark.model import Status
 from clawmark.settings import Settings, config_file
-from clawmark.store import db, files, keyfile, migrations, recovery, sidecar, spaces, vectors
+from clawmark.store import check, copy, db, facts, files, keyfile, migrations, recovery, sidecar, spaces
 
 State = Literal["ok", "warn", "fail"]
 LITTLE_ROOM = 200 * 1024 * 1024
@@ -46,16 +43,19 @@ class Check:
         return {"name": self.name, "state": self.state, "said": self.said, "advice": self.advice}
 
 
-def doctor(settings: Settings, clock: Callable[[], datetime]) -> list[Check]:
+def doctor(settings: Settings) -> list[Check]:
     """All findings, in the order in which a person would look: file, log, embedder, vectors, host."""
-    path = files.resolved(settings.db_path)
-    checks = [_switch(settings), *_file(path)]
+    checks = [_switch(settings)]
+    try:
+        path = files.resolved(settings.db_path)
+    except DatabaseError as refused:
+        return [*checks, Check("database", "fail", str(refused)), _typescript(settings)]
+    checks += _file(path)
     readable = checks[-1].state != "fail"
     checks += [*_beside(path), _permissions(path), _disk(path)]
     if readable:
         checks += _memory(settings, path)
-    checks += [_typescript(settings)]
-    return checks
+    return [*checks, _typescript(settings)]
 
 
 def _switch(settings: Settings) -> Check:
@@ -68,75 +68,65 @@ def _switch(settings: Settings) -> Check:
 # The file
 
 
-def _file(path: Path) -> Iterator[Check]:
+def _file(path: Path) -> list[Check]:
     """Reads every page. The last check says whether the rest can be asked."""
-    if not path.exists() or not path.stat().st_size:
-        yield Check("database", "fail", f"{path} is not there yet", "Run `clawmark sync`.")
-        return
     try:
-        yield from _pages(path)
-    except DatabaseDamaged as damaged:
-        yield Check("database", "fail", str(damaged), "`clawmark sync` sets it aside and rebuilds it.")
-    except DatabaseError as failed:
-        yield Check("database", "fail", str(failed))
-
-
-def _pages(path: Path) -> Iterator[Check]:
-    with db.explained(path):
-        connection = db.connect(path, readonly=True, leave_no_trace=True, busy_seconds=db.QUICK_BUSY_SECONDS)
+        if not db.is_there(path):
+            return [Check("database", "fail", f"{path} is not there yet", "Run `clawmark sync`.")]
+        recovery.must_be_ours(path)
         try:
-            version = db.schema_version(connection, path)
-            if version != migrations.LATEST:
-                advice = "`clawmark sync` brings it up to date."
-                if version > migrations.LATEST:
-                    advice = "Upgrade clawmark."
-                elif version == 1:
-                    advice = "The TypeScript clawmark wrote it. `clawmark sync` brings it up to date, after a backup."
-                yield Check("database", "fail", f"{path} has schema {version}, not {migrations.LATEST}", advice)
-                return
-            found = db.rows(connection, "PRAGMA integrity_check(5)")
-            faults = [" ".join(str(row[0]).split()) for row in found if row != ("ok",)]
-            faults += _broken_rows(connection)
-        finally:
-            connection.close()
-    if faults:
+            return _pages(path, leave_no_trace=True)
+        except DatabaseDamaged:  # somebody may have written meanwhile, whom a look without traces does not see
+            return _pages(path, leave_no_trace=False)
+    except DatabaseDamaged as damaged:
+        recovery.suspect(path)
         advice = "`clawmark sync` sets it aside and rebuilds it; `clawmark restore` takes a backup instead."
-        yield Check("database", "fail", f"{path} is damaged: {'; '.join(faults)}", advice)
-    else:
-        yield Check("database", "ok", f"{path}, schema {version}, {path.stat().st_size:,} bytes, every page read")
+        return [Check("database", "fail", str(damaged).removesuffix(db.REMEDY), advice)]
+    except DatabaseError as failed:
+        return [Check("database", "fail", str(failed))]
 
 
-def _broken_rows(connection: apsw.Connection) -> list[str]:
-    """What SQLite does not see: it has no checksums, and a vector is any bytes to it."""
-    import numpy as np
-
-    found = []
-    broken = 0
-    for blob, dimension in connection.execute(
-        "SELECT v.embedding, s.dimension FROM message_vectors v JOIN spaces s ON s.id = v.space_id"
+def _pages(path: Path, *, leave_no_trace: bool) -> list[Check]:
+    with (
+        db.explained(path),
+        db.opened(path, readonly=True, leave_no_trace=leave_no_trace, busy_seconds=db.QUICK_BUSY_SECONDS) as connection,
     ):
-        if len(blob) != 4 * dimension or not abs(float(np.linalg.norm(vectors.decode(blob))) - 1) < 1e-3:
-            broken += 1
+        version = db.schema_version(connection, path)
+        if version != migrations.LATEST:
+            advice = "`clawmark sync` brings it up to date."
+            if version > migrations.LATEST:
+                advice = "Upgrade clawmark."
+            elif version == 1:
+                advice = "The TypeScript clawmark wrote it. `clawmark sync` brings it up to date, after a backup."
+            return [Check("database", "fail", f"{path} has schema {version}, not {migrations.LATEST}", advice)]
+        faults = check.faults(connection)
+        if faults:
+            raise DatabaseDamaged(f"{path} is damaged: {'; '.join(faults)}.")
+        broken = len(check.broken_vectors(connection))
+        checks = [_key(path, len(facts.buried(connection)), copy.noted_key(connection))]
     if broken:
-        found.append(f"{broken} vectors are not {vectors.FORMAT} of length 1")
-    for name, sql in {
-        "passages outside the lexicon": "SELECT count(*) FROM passages WHERE id NOT IN (SELECT id FROM lexicon_docsize)"
-        " AND id NOT IN (SELECT passage_id FROM stale_passages)",
-        "passages without a message": "SELECT count(*) FROM passages WHERE id NOT IN (SELECT passage_id FROM passage_refs)",
-    }.items():
-        ((count,),) = db.rows(connection, sql)
-        if count:
-            found.append(f"{count} {name}")
-    return found
+        checks.append(Check("vectors", "warn", f"{broken:,} are damaged", "`clawmark reembed` makes them anew."))
+    sound = f"{path}, schema {version}, {path.stat().st_size:,} bytes, every page read"
+    return [*checks, Check("database", "ok", sound)]
+
+
+def _key(path: Path, buried: int, noted: str | None) -> Check:
+    """What tombstones are keyed with. Without it nobody knows what was forgotten."""
+    place = keyfile.key_path(path)
+    advice = "Put it back from a backup; without it what was forgotten may be learned again."
+    try:
+        key = keyfile.known(place)
+    except DatabaseError as failed:
+        return Check("key", "fail", str(failed), advice)
+    if key is None and buried:
+        return Check("key", "fail", f"{place} is gone, and {buried:,} tombstones are keyed with it", advice)
+    if key is not None and noted is not None and noted != copy.fingerprint(key):
+        return Check("key", "fail", f"{place} is not the key of this database", advice)
+    return Check("key", "ok", "not made yet" if key is None else str(place))
 
 
 def _beside(path: Path) -> Iterator[Check]:
-    """The key, the sidecar, the lease, and what was set aside."""
-    key = keyfile.key_path(path)
-    try:
-        yield Check("key", "ok", "not made yet" if keyfile.known(key) is None else str(key))
-    except DatabaseError as failed:
-        yield Check("key", "fail", str(failed), "Restore it from a backup; without it what was forgotten is not known.")
+    """The sidecar, and what was set aside."""
     try:
         kept = sidecar.read(path)
         said = "not written yet" if kept is None else f"{sidecar.path_of(path)}, {len(kept.facts):,} facts"
@@ -152,13 +142,22 @@ def _beside(path: Path) -> Iterator[Check]:
 
 def _permissions(path: Path) -> Check:
     """Everything is for its owner alone."""
-    loose = []
-    for found in sorted(path.parent.glob(path.name + "*")) if path.parent.is_dir() else []:
-        status = found.lstat()
-        if status.st_mode & 0o077 or stat.S_ISLNK(status.st_mode):
-            loose.append(f"{found} ({stat.filemode(status.st_mode)})")
-    if loose:
-        return Check("permissions", "warn", f"open to others: {', '.join(loose)}", "chmod 600 them.")
+    open_ones = []
+    try:
+        beside = sorted(path.parent.iterdir())
+        if files.open_to_others(path.parent):
+            open_ones.append(f"{path.parent} (anybody may put files there)")
+    except OSError as closed:
+        return Check("permissions", "warn", f"{path.parent}: {closed.strerror or closed}")
+    for found in beside:
+        if found.name.startswith(path.name):
+            mode = found.lstat().st_mode
+            if mode & 0o077 or stat.S_ISLNK(mode):
+                open_ones.append(f"{found} ({stat.filemode(mode)})")
+    if open_ones:
+        return Check(
+            "permissions", "warn", f"open to others: {', '.join(open_ones)}", "chmod them to 600, folders to 700."
+        )
     return Check("permissions", "ok", "for their owner alone")
 
 
@@ -211,27 +210,23 @@ def _embedder(settings: Settings, path: Path) -> Iterator[Check]:
         advice = "" if settings.embedder == "none" else "Install clawmark[local] or set CLAWMARK_EMBEDDING_URL."
         yield Check("embedder", "warn" if advice else "ok", "none; recall runs on words alone", advice)
         return
-    connection = db.connect(path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS)
-    try:
-        used = spaces.in_use(connection)
-    finally:
-        connection.close()
-    yield _asked(settings, chosen, used)
+    with db.opened(path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS) as connection:
+        active = spaces.active(connection)
+    yield _asked(settings, chosen, active)
 
 
-def _asked(settings: Settings, chosen: Embedder, used: list[spaces.Stored]) -> Check:
+def _asked(settings: Settings, chosen: Embedder, active: spaces.Stored | None) -> Check:
     began = time.monotonic()
     try:
         # With the patience of background work: a server may have to load its model first.
         prober = Prober((choose(settings, background=True) if chosen.endpoint else None) or chosen)
-        probe = prober.embed([], "document").probe
+        probe = prober.probe("document")
         space = prober.embedder.space
     except EmbedderError as wrong:
         return Check("embedder", "fail", str(wrong))
     except EmbedderDown as down:
         return Check("embedder", "fail", str(down), "Start the server, or see CLAWMARK_EMBEDDING_URL.")
     took = f"{chosen.name}: {space.model or 'unnamed model'}, {space.dimension} dimensions, {time.monotonic() - began:.2f} s"
-    active = next((stored for stored in used if stored.is_active), None)
     if active is None:
         return Check("embedder", "ok", took)
     if not spaces.same_model(active.space, space) or (

@@ -24,10 +24,9 @@ from zoneinfo import ZoneInfo
 import apsw
 
 from clawmark import block as blocks
-from clawmark import clean, erase, status
+from clawmark import clean, erase, keys
 from clawmark.errors import (
     DatabaseDamaged,
-    DatabaseError,
     DatabaseUnwritable,
     EmbedderError,
     Refused,
@@ -38,7 +37,7 @@ from clawmark.errors import (
 )
 from clawmark.facts import gate, ladder
 from clawmark.facts.search import about
-from clawmark.model import SHARED, Block, Event, Excerpt, Fact, Found, Progress, Status, SyncReport, Turn
+from clawmark.model import SHARED, Block, Event, Excerpt, Fact, Found, Progress, Space, Status, SyncReport, Turn
 from clawmark.recall.excerpt import Reader
 from clawmark.recall.meaning import Meaning
 from clawmark.recall.search import Query, recall, shortened
@@ -49,16 +48,13 @@ from clawmark.text import cut
 
 if TYPE_CHECKING:
     from clawmark.embed import Embedder
+    from clawmark.model import Vector
 
 DEFAULT_SCOPE = "main"
 MOST_EXCERPTS = 50
 MOST_EVENTS = 100_000
 RECENT_LINES, RECENT_LENGTH = 3, 500
 WAIT_SECONDS = 30.0
-NO_EMBEDDER = (
-    "no embedder; recall runs on words alone. Install clawmark[local] or set CLAWMARK_EMBEDDING_URL; "
-    "`clawmark doctor` says what is missing."
-)
 
 log = logging.getLogger("clawmark")
 
@@ -68,8 +64,8 @@ def _clock() -> datetime:
 
 
 class Memory:
-    """One person's memory. Use as a context manager. Safe to share between threads: reads take turns, a pass of the jobs
-    runs beside them."""
+    """One person's memory. Use as a context manager. Safe to share between threads: reads take turns, and wait for no
+    embedder but their own; a pass of the jobs runs beside them."""
 
     def __init__(
         self,
@@ -141,11 +137,7 @@ class Memory:
         """
         if self.settings.disabled:
             return SyncReport()
-        try:
-            return self._pass(progress, wait_seconds)
-        except DatabaseDamaged as damage:  # on a page that nobody had read before
-            log.warning("%s", recovery.recover(self.path, self._clock, str(damage)))
-            return self._pass(progress, wait_seconds)
+        return self._recovering(lambda: self._pass(progress, wait_seconds))
 
     def _pass(self, progress: Progress | None, wait_seconds: float) -> SyncReport:
         from clawmark.jobs import runner
@@ -163,7 +155,7 @@ class Memory:
                 connection,
                 self.path,
                 present,
-                self._jobs_embedder(connection),
+                lambda: self._jobs_embedder(connection),
                 self._reader(sources),
                 rules=self._rules,
                 clock=self._clock,
@@ -178,24 +170,47 @@ class Memory:
     def reembed(self, progress: Progress | None = None, wait_seconds: float = WAIT_SECONDS) -> SyncReport:
         """Make the vectors that are missing, trying again what failed or was given up.
 
-        Raises EmbedderError where there is no embedder, DatabaseBusy when another pass kept its turn for `wait_seconds`.
+        Raises EmbedderError where there is no embedder, SourceError where the log cannot be read, DatabaseBusy when
+        another pass kept its turn for `wait_seconds`.
         """
+        if self.settings.disabled:
+            return SyncReport()
+        return self._recovering(lambda: self._reembed(progress, wait_seconds))
+
+    def _reembed(self, progress: Progress | None, wait_seconds: float) -> SyncReport:
+        from clawmark.jobs import embedder as policy
         from clawmark.jobs import runner
 
         with self._jobs, self._writing() as connection:
-            embedder = self._jobs_embedder(connection)
-            if embedder is None:
-                raise EmbedderError(NO_EMBEDDER)
+            sources = self._new_sources()
+            first_present(sources)
+
+            def chosen() -> Embedder:
+                embedder = self._jobs_embedder(connection)
+                if embedder is None:
+                    raise EmbedderError(policy.standing_warning(connection) or policy.NO_EMBEDDER)
+                return embedder
+
             return runner.reembed(
                 connection,
                 self.path,
-                embedder,
-                self._reader(self._new_sources()),
+                chosen,
+                self._reader(sources),
                 clock=self._clock,
                 rng=self._rng,
                 wait_seconds=wait_seconds,
                 progress=progress or runner.no_progress,
             )
+
+    def _recovering(self, work: Callable[[], SyncReport]) -> SyncReport:
+        """`work`, and once more when it met a damaged page: the file is set aside and rebuilt in between."""
+        for line in recovery.ensure_checked(self.path, self._clock):
+            log.warning("%s", line)
+        try:
+            return work()
+        except DatabaseDamaged as damage:
+            log.warning("%s", recovery.recover(self.path, self._clock, str(damage)))
+            return work()
 
     # Recall
 
@@ -205,12 +220,12 @@ class Memory:
         scope None = everything the person has; a scope = its own and facts that are shared.
         """
         limit = self.settings.recall_limit if limit is None else max(0, min(limit, MOST_EXCERPTS))
+        text = shortened(clean.query(query, self._rules)) if limit else ""
+        meant = self._meant(text)
         with self._reading() as connection:
             found = about(query, facts.live(connection, None if scope is None else [scope, SHARED]))
-            asked = Query(
-                shortened(clean.query(query, self._rules)), limit, self._clock(), None if scope is None else [scope]
-            )
-            return Found(found, self._recalled(connection, asked))
+            asked = Query(text, limit, self._clock(), None if scope is None else [scope])
+            return Found(found, self._recalled(connection, asked, meant))
 
     def block(self, turn: Turn | str) -> Block:
         """The memory block for a prompt; its text is empty when there is nothing to say."""
@@ -222,6 +237,9 @@ class Memory:
             known = ", ".join(sorted(blocks.PROFILES))
             raise UsageError(f"no host is called {turn.host!r}; known hosts are {known}.")
         now = turn.now or self._clock()
+        limit = min(profile.excerpts, self.settings.recall_limit)
+        prompt, text = self._question(turn) if limit else ("", "")
+        meant = self._meant(text)
         with self._reading() as connection:
             scope, kind = self._addressed(connection, turn)
             shown: list[Fact] = []
@@ -229,8 +247,21 @@ class Memory:
                 stored = facts.live(connection, [scope, SHARED])
                 threshold = self.settings.confidence_threshold
                 shown = blocks.shown_facts(stored, scope=scope, threshold=threshold, now=now)
-            limit = min(profile.excerpts, self.settings.recall_limit)
-            recalled = self._recalled_for(connection, turn, scope, kind, now, limit)
+            visible = None
+            if turn.session is not None:
+                # A session made of copies alone has no window of its own, and all of it is visible.
+                visible = passages.newest_window(connection, scope, turn.session) or ""
+            asked = Query(
+                text,
+                limit,
+                now,
+                scopes=[scope],
+                session=turn.session,
+                only_session=kind != "direct",  # a kind we do not know has others in it
+                visible=visible,
+                asked=prompt,
+            )
+            recalled = self._recalled(connection, asked, meant)
         if not shown and not recalled:
             return Block("")
         return blocks.build(shown, recalled, profile=profile, nonce=self._nonce(turn), zone=self._zone())
@@ -246,41 +277,36 @@ class Memory:
         kind = turn.kind if turn.kind is not None else ("group" if known and known[1] == "group" else "direct")
         return scope, kind
 
-    def _recalled_for(
-        self, connection: apsw.Connection, turn: Turn, scope: str, kind: str, now: datetime, limit: int
-    ) -> list[Excerpt]:
+    def _question(self, turn: Turn) -> tuple[str, str]:
+        """The prompt as it is compared with what was said, and with it the lines before; empty where nothing is asked."""
         if self.settings.recall == "off" or blocks.is_trivial(turn.prompt):
-            return []
+            return "", ""
         prompt = clean.query(turn.prompt, self._rules)
-        if not prompt:
-            return []
-        lines = [*(cut(clean.query(line, self._rules), RECENT_LENGTH) for line in turn.recent[-RECENT_LINES:]), prompt]
-        visible = None
-        if turn.session is not None:
-            # A session made of copies alone has no window of its own, and all of it is visible.
-            visible = passages.newest_window(connection, scope, turn.session) or ""
-        return self._recalled(
-            connection,
-            Query(
-                shortened("\n".join(lines)),
-                limit,
-                now,
-                scopes=[scope],
-                session=turn.session,
-                only_session=kind != "direct",  # a kind we do not know has others in it
-                visible=visible,
-                asked=prompt,
-            ),
-        )
+        lines = [cut(clean.query(line, self._rules), RECENT_LENGTH) for line in turn.recent[-RECENT_LINES:]]
+        return prompt, shortened("\n".join([*lines, prompt])) if prompt else ""
 
-    def _recalled(self, connection: apsw.Connection, query: Query) -> list[Excerpt]:
-        """Live excerpts; none, with one log line, when the log cannot be read just now."""
+    def _meant(self, text: str) -> tuple[Space, Vector] | None:
+        """What `text` means; None where recall runs on words. Nobody else waits while an embedder is asked."""
+        if not text.strip():
+            return None
+        try:
+            with self._reading() as connection:
+                used = self._meaning.spaces(connection)
+        except DatabaseDamaged:
+            return None
+        return self._meaning.vector(used, text)
+
+    def _recalled(self, connection: apsw.Connection, query: Query, meant: tuple[Space, Vector] | None) -> list[Excerpt]:
+        """Live excerpts; none, with one log line, when log or index cannot be read just now."""
         if query.limit <= 0 or not query.text.strip():
             return []
-        vector, snapshot = self._meaning.of(connection, query.text) or (None, None)
         try:
-            return recall(connection, self._reader(self._own_sources()), query, vector, snapshot)
-        except (SourceError, UsageError) as failed:
+            with self._watched():
+                space, vector = meant or (None, None)
+                snapshot = None if space is None else self._meaning.snapshot(connection, space)
+                found = self._reader(self._own_sources())
+                return recall(connection, found, query, None if snapshot is None else vector, snapshot)
+        except (SourceError, UsageError, DatabaseDamaged) as failed:  # facts stand on other pages than passages
             log.warning("recall_skipped reason=%s", failed)
             return []
 
@@ -289,8 +315,9 @@ class Memory:
     def set(self, key: str, value: str, scope: str = SHARED) -> Fact:
         """Store what the person says under `key`. Raises Refused with a code; the value is then nowhere, events included."""
         now = self._clock()
-        if not scope.strip() or not scope.isprintable() or len(scope) > 200:
-            raise UsageError("a scope is a name on one line, of at most 200 characters.")
+        fault = keys.scope_fault(scope)
+        if fault is not None:
+            raise UsageError(f"{fault}.")
         with self._writing() as connection:
             try:
                 key, value = gate.key(key), gate.value(value)
@@ -298,8 +325,8 @@ class Memory:
                 with db.transaction(connection, self.path):
                     events.add(connection, "reject", now, source="user", scope=scope, detail=refused.code)
                 raise
-            secret = self._secret()
             with db.transaction(connection, self.path):
+                secret = self._secret()  # not before: a restore that was waited for may have changed it
                 old = facts.get(connection, key, scope)
                 # What the person says now is the newest, whatever the clock once said.
                 observed = now if old is None else max(now, old.reinforced_at)
@@ -309,31 +336,28 @@ class Memory:
                 facts.lift(connection, [hashed for _, hashed in facts.tombstones(secret, scope, key, value)])
                 said = None if old is None else old.value
                 events.add(connection, outcome, now, source="user", scope=scope, key=key, old=said, new=fact.value)
-            self._save_facts(connection, now)
+            sidecar.save(connection, self.path, now)
             return fact
 
     def forget(self, key: str, scope: str | None = None) -> list[str]:
         """Erase the fact `key` for good, in `scope` or wherever it stands; returns the scopes in which it stood."""
         key = gate.key(key)
         with self._writing() as connection:
-            secret = self._secret()
-            scopes = facts.scopes_of(connection, key) if scope is None else [scope]
             now = self._clock()
             with db.transaction(connection, self.path):
+                secret = self._secret()  # as above
+                scopes = facts.scopes_of(connection, key) if scope is None else [scope]
                 gone = [s for s in scopes if erase.erase_fact(connection, key, s, secret, now)]
                 if gone:
                     erase.forget_in_sidecar(connection, self.path, now)
-            self._save_facts(connection, now)
+            sidecar.save(connection, self.path, now)
             if gone and not erase.finish(connection, self.path):
                 log.warning("forget_unfinished reason=another process reads the database; the next sync completes it")
             return gone
 
-    def _save_facts(self, connection: apsw.Connection, now: datetime) -> None:
-        """What a damaged database is recovered from. The database holds the facts already, so a failure is only said."""
-        try:
-            sidecar.write(connection, self.path, now)
-        except DatabaseError as failed:
-            log.warning("sidecar_not_written reason=%s", failed)
+    def copies(self) -> list[Path]:
+        """Backups and files that were set aside, beside the database: what is forgotten now may still stand in them."""
+        return recovery.set_aside_files(self.path)
 
     def facts(self, scope: str | None = None) -> list[Fact]:
         """All live facts by key; scope None = all scopes, a scope = its own and what is shared."""
@@ -349,21 +373,20 @@ class Memory:
 
     def status(self) -> Status:
         """What there is and what is wrong."""
+        from clawmark import status
+
+        embedder = status.embedder_of(
+            self.settings, self._given_embedder
+        )  # a look-up may take its time: not under the lock
         with self._reading() as connection:
-            return status.gather(
-                connection,
-                self.path,
-                self.settings,
-                sources=self._own_sources,
-                embedder=self._given_embedder,
-            )
+            return status.gather(connection, self.path, self.settings, sources=self._own_sources, embedder=embedder)
 
     # Parts, made when first needed
 
     @contextmanager
     def _reading(self) -> Iterator[apsw.Connection]:
         """The prompt path's connection, read-only, for one caller at a time."""
-        with self._lock, db.explained(self.path):
+        with self._lock, self._watched():
             if self._connection is None:
                 self._connection = db.connect(self.path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS)
                 self._file = _identity(self.path)
@@ -379,12 +402,22 @@ class Memory:
     @contextmanager
     def _writing(self) -> Iterator[apsw.Connection]:
         """A connection for one writer, closed behind it."""
-        with db.explained(self.path):
-            connection = db.connect(self.path)
-            try:
+        with self._watched():
+            if not db.is_there(self.path):  # somebody took it away under a process that goes on
+                for line in recovery.ensure(self.path, self._clock):
+                    log.warning("%s", line)
+            with db.opened(self.path) as connection:
                 yield connection
-            finally:
-                connection.close()
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Damage that somebody meets is noted, so that the next pass looks at the whole file."""
+        try:
+            with db.explained(self.path):
+                yield
+        except DatabaseDamaged:
+            recovery.suspect(self.path)
+            raise
 
     def _new_sources(self) -> list[MessageSource]:
         if self._given_sources is not None:

@@ -9,6 +9,7 @@ stands in an error.
 from __future__ import annotations
 
 import asyncio
+import base64
 import functools
 import ipaddress
 import json
@@ -21,15 +22,21 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from clawmark.errors import ClawmarkError, ConsentMissing, EndpointDown, EndpointError
 from clawmark.text import without_surrogates
 
+if TYPE_CHECKING:
+    import httpx
+
 MOST_BYTES = 64 * 1024 * 1024
 MOST_LEFT_BEHIND = 8
 """Requests that outlived their deadline (a look-up that hangs) and still occupy a thread; more are not begun."""
+LOOK_UP_SECONDS = 2.0
+"""How long a name is looked up where nothing is sent."""
+
 GRACE_SECONDS = 0.1
 """What the calling thread waits beyond the deadline for the asking one to say so itself."""
 
@@ -47,11 +54,13 @@ PRIVATE = tuple(
 """Beside loopback: RFC 1918, unique local, and the carrier range that overlay networks use. Link-local is left out,
 where cloud machines keep their credentials, and so is what stands for every address (0.0.0.0)."""
 
+OPEN_PARAMETERS = frozenset({"api-version", "version", "model", "deployment"})
+"""What of a URL's query may be kept and shown. Anything else may be a key, whatever it is called."""
+
 _ABOUT_THE_TEXT = frozenset({400, 413, 422, 500})
 """Statuses that say something of this request; the server that gives them is well enough to be asked others."""
 _VERSION = re.compile(r"v\d+(?:(?:alpha|beta)\d*)?", re.IGNORECASE)
 _HOST_NAME = re.compile(r"[a-z0-9._-]{1,253}")
-_SECRET = re.compile(r"key|token|secret|sig|pass|auth|credential|code", re.IGNORECASE)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
@@ -110,12 +119,10 @@ def origin(url: str) -> str:
 
 
 def without_credentials(url: str) -> str:
-    """`url` as given, without user, password, and those parts of its query that look like a secret."""
+    """`url` as given, without user and password, and of its query what is known to be no secret."""
     parts = _split(url)
-    query = parts.query
-    given = parse_qsl(query, keep_blank_values=True)
-    if any(_SECRET.search(name) for name, _ in given):
-        query = urlencode([(name, value) for name, value in given if not _SECRET.search(name)])
+    given = parse_qsl(parts.query, keep_blank_values=True)
+    query = urlencode([(name, value) for name, value in given if name.lower() in OPEN_PARAMETERS])
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query, fragment="").geturl()
 
 
@@ -163,14 +170,16 @@ def _bracketed(host: str) -> str:
 # --- consent ----------------------------------------------------------------------------------------------------------
 
 
-def require_consent(url: str, allowed: Collection[str], variable: str = EMBEDDING) -> None:
+def require_consent(
+    url: str, allowed: Collection[str], variable: str = EMBEDDING, seconds: float = LOOK_UP_SECONDS
+) -> None:
     """Raise ConsentMissing unless the host is this machine, its private network, or named in `allowed`.
 
-    EndpointDown when its name cannot be looked up now, EndpointError when the URL is none.
+    EndpointDown when its name cannot be looked up now or within `seconds`, EndpointError when the URL is none.
     """
     target = _target(url, variable)
     if not _is_named(target, allowed):
-        _addresses(target, allowed)
+        _within(seconds, target.host, lambda: _addresses(target, allowed))
 
 
 def _is_named(target: _Target, allowed: Collection[str]) -> bool:
@@ -195,6 +204,8 @@ def _addresses(target: _Target, allowed: Collection[str]) -> list[str]:
     except (OSError, UnicodeError):
         raise EndpointDown(f"the host {target.host} cannot be resolved.") from None
     addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
+    if not addresses:
+        raise EndpointDown(f"the host {target.host} has no address.")
     if not _is_named(target, allowed) and not all(_is_private(address) for address in addresses):
         raise ConsentMissing(
             f"{target.host} is outside this machine and its private network, and CLAWMARK_ALLOW_REMOTE does not name it;"
@@ -251,7 +262,9 @@ class Endpoint:
         self._resting_until = float("-inf")
         self._leave_alone_until = float("-inf")
 
-    def post(self, payload: Mapping[str, Any], seconds: float, *, patient: bool = False) -> Answer:
+    def post(
+        self, payload: Mapping[str, Any], seconds: float, *, patient: bool = False, most_bytes: int = MOST_BYTES
+    ) -> Answer:
         """POST `payload` as JSON. Everything counts towards `seconds`: looking up, connecting, dripping, decoding.
 
         patient: background work asks although the server failed just now; a Retry-After it waits for as well.
@@ -261,7 +274,7 @@ class Endpoint:
         self._admit(seconds, patient)
         began = self._clock()
         try:
-            answer = self._ask(payload, seconds)
+            answer = self._ask(payload, seconds, most_bytes)
         except ConsentMissing:
             raise
         except ClawmarkError:
@@ -303,45 +316,17 @@ class Endpoint:
         if retry_after is not None:
             self._leave_alone_until = now + retry_after
 
-    def _ask(self, payload: Mapping[str, Any], seconds: float) -> Answer:
-        """In a thread of its own, which can be left behind: the system's look-up of a name knows no deadline."""
-        began = time.monotonic()  # the real clock, whichever one measures rests: the deadline is about this machine
-        result: list[Answer | BaseException] = []
+    def _ask(self, payload: Mapping[str, Any], seconds: float, most_bytes: int) -> Answer:
+        until = time.monotonic() + seconds  # the real clock, whichever measures rests: a deadline is about this machine
+        return _within(seconds, self.host, lambda: self._answer(payload, until, most_bytes))
 
-        def ask() -> None:
-            try:
-                result.append(self._answer(payload, seconds, began + seconds))
-            except BaseException as error:  # noqa: BLE001 - carried over to the calling thread, where it is raised
-                result.append(error)
-
-        for thread in tuple(_left_behind):
-            if not thread.is_alive():
-                _left_behind.discard(thread)
-        if len(_left_behind) >= MOST_LEFT_BEHIND:
-            raise EndpointDown(f"{self.host} is not asked: {len(_left_behind)} requests hang already.")
-        thread = threading.Thread(target=ask, name="clawmark-net", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError:
-            raise EndpointDown(f"{self.host} is not asked: no thread can be started.") from None
-        try:
-            thread.join(seconds + GRACE_SECONDS)
-        finally:
-            if thread.is_alive():
-                _left_behind.add(thread)
-        if not result or isinstance(result[0], TimeoutError):
-            raise EndpointDown(f"{self.host} did not answer within {seconds:g} s.")
-        if isinstance(result[0], BaseException):
-            raise result[0]
-        return result[0]
-
-    def _answer(self, payload: Mapping[str, Any], seconds: float, until: float) -> Answer:
+    def _answer(self, payload: Mapping[str, Any], until: float, most_bytes: int) -> Answer:
         target = _target(self._url, self._variable)
         content = without_surrogates(json.dumps(dict(payload), ensure_ascii=False)).encode()
         addresses = _addresses(target, self._allowed)
         if time.monotonic() >= until:  # nobody waits any more
             raise TimeoutError
-        status, headers, body = asyncio.run(self._exchange(target, addresses, content, until))
+        status, headers, body = asyncio.run(self._exchange(target, addresses, content, until, most_bytes))
         if 300 <= status < 400:
             raise EndpointError(
                 f"{self.host} redirects to {_host_in(headers.get('location', ''))}, and no redirect is followed; "
@@ -350,7 +335,7 @@ class Endpoint:
         return Answer(status, _decoded(body), _retry_after(headers.get("retry-after", ""), self._wall))
 
     async def _exchange(
-        self, target: _Target, addresses: list[str], content: bytes, until: float
+        self, target: _Target, addresses: list[str], content: bytes, until: float, most_bytes: int
     ) -> tuple[int, Mapping[str, str], bytes]:
         """The first address that can be connected to gets the request; nothing was sent to those before it."""
         import httpx
@@ -362,7 +347,7 @@ class Endpoint:
                 left = len(addresses) - number
                 share = (until - time.monotonic()) / left if left > 1 else None
                 try:
-                    return await self._send(target, address, content, share)
+                    return await self._send(target, address, content, share, most_bytes)
                 except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                     unreachable = error
                 except (httpx.LocalProtocolError, httpx.InvalidURL, ValueError, OverflowError) as error:
@@ -379,51 +364,100 @@ class Endpoint:
         raise EndpointDown(f"{self.host} cannot be reached ({type(unreachable).__name__}).")
 
     async def _send(
-        self, target: _Target, address: str, content: bytes, connect_seconds: float | None
+        self, target: _Target, address: str, content: bytes, connect_seconds: float | None, most_bytes: int
     ) -> tuple[int, Mapping[str, str], bytes]:
         import httpx
 
-        named = target.scheme == "https" and address != target.host
+        request = httpx.Request(
+            "POST",
+            f"{target.scheme}://{_bracketed(address)}:{target.port}{target.path}",
+            content=content,
+            headers=self._headers(target),
+            extensions={
+                "timeout": {"connect": connect_seconds, "read": None, "write": None, "pool": None},
+                # The certificate is that of the name, whichever address was connected to.
+                **({"sni_hostname": target.host} if target.scheme == "https" and address != target.host else {}),
+            },
+        )
+        # The transport alone: no proxy, no redirect, and no log line that shows the URL.
+        async with httpx.AsyncHTTPTransport(
+            # Without TLS there is nothing to verify, and its set-up takes 30 ms.
+            verify=_tls() if target.scheme == "https" else False,
+            trust_env=False,
+        ) as transport:
+            response = await transport.handle_async_request(request)
+            try:
+                return response.status_code, dict(response.headers), await self._body(response, most_bytes)
+            finally:
+                await response.aclose()
+
+    def _headers(self, target: _Target) -> dict[str, str]:
         default = {"http": 80, "https": 443}[target.scheme]
         headers = {
             "Host": _bracketed(target.host) if target.port == default else target.address,
             "Content-Type": "application/json",
+            "Accept": "application/json",
             "Accept-Encoding": "identity",
+            "User-Agent": "clawmark",
         }
-        if self._key:
+        if target.user or target.password:  # there is one such header: a user in the URL was put there for this server
+            pair = base64.b64encode(f"{target.user}:{target.password}".encode()).decode()
+            headers["Authorization"] = f"Basic {pair}"
+        elif self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        # There is one such header: a user in the URL was put there for this server and wins.
-        auth = httpx.BasicAuth(target.user, target.password) if target.user or target.password else None
-        async with (
-            httpx.AsyncClient(
-                trust_env=False,
-                timeout=httpx.Timeout(None, connect=connect_seconds),
-                follow_redirects=False,
-                # Without TLS there is nothing to verify, and its set-up takes 30 ms.
-                verify=_tls() if target.scheme == "https" else False,
-            ) as client,
-            client.stream(
-                "POST",
-                f"{target.scheme}://{_bracketed(address)}:{target.port}{target.path}",
-                content=content,
-                headers=headers,
-                auth=auth,
-                # The certificate is that of the name, whichever address was connected to.
-                extensions={"sni_hostname": target.host} if named else None,
-            ) as response,
-        ):
-            if response.headers.get("content-encoding", "identity").lower() != "identity":
-                raise EndpointDown(f"{self.host} sent a compressed answer that was not asked for.")
-            body = bytearray()
-            async for chunk in response.aiter_raw():
-                body += chunk
-                if len(body) > MOST_BYTES:
-                    raise EndpointDown(f"{self.host} sent more than {MOST_BYTES // 2**20} MiB.")
-            return response.status_code, dict(response.headers), bytes(body)
+        return headers
 
+    async def _body(self, response: httpx.Response, most_bytes: int) -> bytes:
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise EndpointDown(f"{self.host} sent a compressed answer that was not asked for.")
+        body = bytearray()
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > min(most_bytes, MOST_BYTES):
+                raise EndpointDown(f"{self.host} sent more than {min(most_bytes, MOST_BYTES):,} bytes.")
+        return bytes(body)
+
+
+T = TypeVar("T")
 
 _left_behind: set[threading.Thread] = set()
 """Threads whose caller gave up. Daemons: they never hold up the end of the process; none is alive after a fork."""
+
+
+def _within(seconds: float, host: str, work: Callable[[], T]) -> T:
+    """What `work` gives, in a thread of its own that can be left behind: the system's look-up of a name knows no deadline.
+
+    Raises what `work` raises, and EndpointDown when it takes longer.
+    """
+    result: list[T] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            result.append(work())
+        except BaseException as error:  # noqa: BLE001 - carried over to the calling thread, where it is raised
+            failure.append(error)
+
+    for thread in tuple(_left_behind):
+        if not thread.is_alive():
+            _left_behind.discard(thread)
+    if len(_left_behind) >= MOST_LEFT_BEHIND:
+        raise EndpointDown(f"{host} is not asked: {len(_left_behind)} requests hang already.")
+    thread = threading.Thread(target=run, name="clawmark-net", daemon=True)
+    try:
+        thread.start()
+    except RuntimeError:
+        raise EndpointDown(f"{host} is not asked: no thread can be started.") from None
+    try:
+        thread.join(seconds + GRACE_SECONDS)
+    finally:
+        if thread.is_alive():
+            _left_behind.add(thread)
+    if result:
+        return result[0]
+    if not failure or isinstance(failure[0], TimeoutError):
+        raise EndpointDown(f"{host} did not answer within {seconds:g} s.")
+    raise failure[0]
 
 
 @functools.cache

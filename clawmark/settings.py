@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from clawmark.errors import SettingsError
@@ -62,6 +62,7 @@ class Settings(BaseSettings):
     )
     embedding_url: str | None = Field(
         default=None,
+        repr=False,
         description="An OpenAI-compatible embeddings endpoint, e.g. http://127.0.0.1:8092/v1; with or without `/v1`.",
     )
     embedding_model: str = Field(default="", description="The model name sent to that endpoint, or fastembed's.")
@@ -143,6 +144,15 @@ class Settings(BaseSettings):
     def _prefix(cls, value: str | None) -> str | None:
         return "" if value == "none" else value
 
+    @model_validator(mode="after")
+    def _both_prefixes(self) -> Self:
+        if (self.embedding_query_prefix is None) != (self.embedding_document_prefix is None):
+            raise ValueError(
+                "CLAWMARK_EMBEDDING_QUERY_PREFIX and CLAWMARK_EMBEDDING_DOCUMENT_PREFIX: set both (`none` for nothing), "
+                "or neither"
+            )
+        return self
+
     @field_validator("embedding_api_key")
     @classmethod
     def _header(cls, value: SecretStr | None) -> SecretStr | None:
@@ -211,12 +221,22 @@ def _shown(value: Any) -> str:
 
 
 def _named(error: Any) -> str:
-    field = str(error["loc"][0]) if error["loc"] else "settings"
+    if not error["loc"]:  # about several settings together, and its input is all of them, the key too
+        return f"{str(error['msg']).removeprefix('Value error, ')}. Nothing is done until it is corrected."
+    field = str(error["loc"][0])
     name = field.upper() if field.upper().startswith((PREFIX, "OPENCLAW_")) else variable(field)
     if error["type"] == "extra_forbidden":
-        return f"{name}={error['input']!r} in {config_file()} is no setting; correct or remove it (docs/settings.md lists all)."
-    given = "" if "key" in field.lower() else "=" + re.sub(r"//[^/@]*@", "//…@", repr(error["input"]))
+        given = _given(field, error["input"])
+        return f"{name}{given} in {config_file()} is no setting; correct or remove it (docs/settings.md lists all)."
+    given = _given(field, error["input"])
     info = Settings.model_fields.get(field.removeprefix(PREFIX).lower())
     default = info.get_default(call_default_factory=True, validated_data={}) if info is not None else None
     wanted = "true or false" if error["type"].startswith("bool") else str(error["msg"]).removeprefix("Value error, ")
     return f"{name}{given}: {wanted}. Nothing is done until it is corrected or removed (default: {_shown(default)})."
+
+
+def _given(field: str, value: Any) -> str:
+    """`=value` for a message, unless a secret may stand in it: by the setting's name, or a URL with more than a place."""
+    if re.search(r"key|token|secret|pass", field, re.IGNORECASE) or re.search(r"[@?#=]", str(value)):
+        return ""
+    return f"={value!r}"

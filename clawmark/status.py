@@ -1,4 +1,4 @@
-"""What there is and what is wrong, as far as the file, the settings and the log tell. Nothing is sent anywhere.
+"""What there is and what is wrong, as far as the file, the settings and the log tell. No text is sent anywhere.
 
 `health.doctor` looks deeper: it reads every page, asks the endpoint and reads the host's configuration.
 """
@@ -23,11 +23,12 @@ from clawmark.errors import (
 from clawmark.model import FailedText, SourceStatus, SpaceStatus, Status
 from clawmark.settings import Settings, unknown_variables
 from clawmark.source import MessageSource, first_present
-from clawmark.store import events, facts, keyfile, migrations, passages, spaces, vectors
+from clawmark.store import events, facts, files, keyfile, migrations, passages, spaces, vectors
 from clawmark.store.spaces import Stored
 
 MOST_FAILED = 20
 WORDS_ALONE = "none (words alone)"
+NO_EMBEDDER = "none; recall runs on words alone. Install clawmark[local] or set CLAWMARK_EMBEDDING_URL."
 
 
 def gather(
@@ -36,9 +37,9 @@ def gather(
     settings: Settings,
     *,
     sources: Callable[[], Sequence[MessageSource]],
-    embedder: Embedder | None,
+    embedder: tuple[str, list[str]],
 ) -> Status:
-    """embedder: the one in use whatever the settings name, or None. sources raises what is wrong with them."""
+    """embedder: what `embedder_of` gives. sources raises what is wrong with them."""
     problems = _switched_off(settings)
     source = _source(connection, sources, problems)
     try:
@@ -46,15 +47,16 @@ def gather(
     except DatabaseUnwritable as failed:
         problems.append(f"key: {failed}")
     problems += [f"{name} is no setting; see docs/settings.md." for name in unknown_variables()]
-    name = _embedder(settings, embedder, problems)
+    name, wrong = embedder
+    problems += wrong
     pending = vectors.pending_by_reason(connection)
-    problems += _unavailable(connection, name, pending)
+    problems += _unavailable(connection, name)
     used = spaces.in_use(connection)
     active = next((space for space in used if space.is_active), None)
     target = next((space for space in used if space.is_target), None)
     given_up = vectors.count_given_up(connection)
-    failed_texts = [_failed(text) for text in vectors.failed(connection, MOST_FAILED)]
-    problems += _without_vector(failed_texts, given_up)
+    unembedded = vectors.failed(connection, MOST_FAILED)
+    problems += _without_vector(unembedded, vectors.count_failed(connection), given_up)
     return Status(
         path=str(path),
         bytes=sum(p.stat().st_size for p in _files(path)),
@@ -68,7 +70,7 @@ def gather(
         filling=_space(connection, target),
         pending=pending,
         given_up=given_up,
-        failed=failed_texts,
+        failed=unembedded,
         recall=settings.recall,
         disabled=settings.disabled,
         problems=problems,
@@ -94,31 +96,30 @@ def _source(
     return SourceStatus(source.name, source.describe(), len(passages.known_streams(connection, source.name)))
 
 
-def _embedder(settings: Settings, given: Embedder | None, problems: list[str]) -> str:
+def embedder_of(settings: Settings, given: Embedder | None) -> tuple[str, list[str]]:
+    """The name of the embedder in use, and what is wrong with it. May look up the name of a host, and asks nothing else.
+
+    given: the one in use whatever the settings name, or None.
+    """
     if given is not None:
-        return given.name
+        return given.name, []
     try:
         chosen = choose(settings, background=False)
     except EmbedderError as impossible:
-        problems.append(f"embedder: {impossible}")
-        return WORDS_ALONE
+        return WORDS_ALONE, [f"embedder: {impossible}"]
     if chosen is None:
-        if settings.embedder == "auto":
-            problems.append(
-                "embedder: none; recall runs on words alone. Install clawmark[local] or set CLAWMARK_EMBEDDING_URL."
-            )
-        return WORDS_ALONE
-    if chosen.endpoint:
-        try:
+        return WORDS_ALONE, [f"embedder: {NO_EMBEDDER}"] if settings.embedder == "auto" else []
+    try:
+        if chosen.endpoint:
             net.require_consent(chosen.endpoint, settings.allow_remote)
-        except (EndpointDown, EndpointError) as refused:
-            problems.append(f"embedder: {refused}")
-    return chosen.name
+    except (EndpointDown, EndpointError) as refused:
+        return chosen.name, [f"embedder: {refused}"]
+    return chosen.name, []
 
 
-def _unavailable(connection: apsw.Connection, name: str, pending: object) -> list[str]:
+def _unavailable(connection: apsw.Connection, name: str) -> list[str]:
     last = events.last_of(connection, "embedder_unavailable", "embedder_available")
-    if last is None or not pending or (last.event_type, last.source) != ("embedder_unavailable", name):
+    if last is None or (last.event_type, last.source) != ("embedder_unavailable", name):
         return []
     return [f"embedder: {last.detail} (since {last.created_at:%Y-%m-%d %H:%M} UTC)"]
 
@@ -130,19 +131,12 @@ def _space(connection: apsw.Connection, stored: Stored | None) -> SpaceStatus | 
     return SpaceStatus(stored.space.model, stored.space.dimension, made, stored.endpoint, stored.batch_limit)
 
 
-def _failed(text: vectors.Failed) -> FailedText:
-    next_try = None if text.given_up else passages.from_ms(text.next_try)
-    return FailedText(text.source, text.ref, text.reason, text.tries, next_try)
-
-
-def _without_vector(failed: Sequence[FailedText], given_up: int) -> list[str]:
-    """What was refused by the model is named; what waits for its text to be readable is no fault of anybody."""
-    refused = [text for text in failed if text.reason != "text_gone"]
-    if not refused:
+def _without_vector(failed: Sequence[FailedText], count: int, given_up: int) -> list[str]:
+    if not failed:
         return []
-    first = refused[0]
+    first = failed[0]
     when = "given up" if first.next_try is None else f"next try {first.next_try:%Y-%m-%d %H:%M} UTC"
-    more = "" if len(refused) == 1 else f", and {'at least ' * (len(failed) == MOST_FAILED)}{len(refused) - 1} more"
+    more = f", and {count - 1:,} more" if count > 1 else ""
     again = "; `clawmark reembed` tries again" if given_up else ""
     return [
         f"vectors: {first.source} {first.ref} has none ({first.reason}, {when}){more}; found by its words alone{again}."
@@ -150,4 +144,5 @@ def _without_vector(failed: Sequence[FailedText], given_up: int) -> list[str]:
 
 
 def _files(path: Path) -> list[Path]:
-    return [p for p in (path, path.with_name(path.name + "-wal"), path.with_name(path.name + "-shm")) if p.exists()]
+    beside = (path.with_name(path.name + suffix) for suffix in files.COMPANIONS)
+    return [p for p in (path, *beside) if p.exists()]

@@ -50,6 +50,12 @@ def canonical(text: str) -> str:
     return " ".join((text if text.isascii() else unicodedata.normalize("NFC", text)).split())
 
 
+def likeness(text: str) -> str:
+    """What two spellings of one statement have in common, whatever their case: what it is recognised by when it is said
+    again, and when it must not be learned again."""
+    return canonical(normal(text))
+
+
 def without_surrogates(text: str) -> str:
     """`text` with each lone surrogate replaced by U+FFFD: such a string cannot be written as UTF-8 at all."""
     try:

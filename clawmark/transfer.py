@@ -1,32 +1,34 @@
 """Backup and restore: whole copies of a memory, out of use and back into it.
 
-What always holds: a backup is checked before anything is touched, and what it replaces is set aside, never deleted; a
-kill leaves the old database or the new one; and **what was forgotten stays forgotten**, for a backup was made before it
-was, and holds it still.
+What always holds: only a memory is copied or replaced; a backup is checked before anything is touched, and what it
+replaces is set aside, never deleted; a kill leaves the old database with its key or the new one with its own; and **what
+was forgotten stays forgotten**, for a backup was made before it was, and holds it still.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
 
-from clawmark import erase
-from clawmark.errors import DatabaseDamaged, DatabaseForeign, DatabaseNewer, Refused, UsageError
+from clawmark import erase, keys
+from clawmark.errors import DatabaseDamaged, DatabaseError, DatabaseForeign, DatabaseNewer, Refused, UsageError
 from clawmark.facts import gate, ladder
 from clawmark.model import SHARED, Fact
-from clawmark.store import copy, db, events, facts, files, keyfile, legacy, migrations, sidecar
-from clawmark.store.copy import Present
-from clawmark.text import canonical, normal
+from clawmark.store import copy, db, events, facts, files, keyfile, legacy, migrations, recovery, sidecar, spaces
+from clawmark.text import likeness
 
 Clock = Callable[[], datetime]
 
 MAGIC = b"SQLite format 3\0"
+MOST_FAULTS = 3
+"""As many are named; the first is mostly enough to know what the file is."""
 
 
 # --- backup -----------------------------------------------------------------------------------------------------------
@@ -36,22 +38,32 @@ def backup(memory_path: Path, target: Path | None, clock: Clock) -> Path:
     """A copy of the memory, which may be in use, with its key beside it; returns where it stands.
 
     target: a file that is not there yet, or a folder; None = beside the memory, under a dated name.
-    Raises UsageError when the target is there or the memory is not, DatabaseDamaged when it is damaged.
+    Raises UsageError when the target is there, or has a name that clawmark uses itself, or the memory is not there,
+    DatabaseForeign when it is another program's, DatabaseDamaged when it is damaged.
     """
     path = files.resolved(memory_path)
     if not db.is_there(path):
         raise UsageError(f"there is no memory at {path} yet, so nothing to back up.")
     if target is None:
-        made = copy.dated(path, "backup", clock())
+        made = files.dated(path, "backup", clock())
     else:
-        made = copy.dated(target / path.name, "backup", clock()) if os.path.isdir(target) else target
+        made = files.dated(target / path.name, "backup", clock()) if os.path.isdir(target) else _named(target)
     if os.path.lexists(made):
         raise UsageError(f"{made} is there already and was left as it is; name another file.")
+    recovery.must_be_ours(path)
     with db.system_explained(made):
-        copy.remove_leftovers(path)
+        copy.finish_key_change(path)
+        copy.remove_parts(path)
         with _key_beside(path, made):  # first: a backup that is there has what its tombstones are keyed with
             copy.copy_database(path, made)
     return made
+
+
+def _named(target: Path) -> Path:
+    """A name that a person chose for a backup."""
+    if copy.is_reserved(target.name):
+        raise UsageError(f"{target.name} is a name that clawmark or SQLite gives its own files; name another file.")
+    return target
 
 
 @contextmanager
@@ -85,14 +97,19 @@ def restore(memory_path: Path, source: Path, clock: Clock, wait_seconds: float) 
         raise UsageError(f"{source} is the memory itself; name a backup.")
     with db.system_explained(source), open(source, "rb") as file:
         is_database = file.read(len(MAGIC)) == MAGIC
+    if not is_database:
+        return _import_facts(path, source, clock, wait_seconds)
+    if db.is_there(path):
+        recovery.must_be_ours(path)  # before a lock is written beside it, or its mode changed
     with db.system_explained(path):
         files.make_folder(path.parent)
         with db.lease(path, wait_seconds):
             files.secure(path)
+            copy.settle_key(path)  # of a restore that was killed
             copy.remove_leftovers(path)
-            if is_database:
-                return _Restore(path, source, clock(), wait_seconds).run()
-            return _import_facts(path, source, clock)
+            said = _Restore(path, source, clock(), wait_seconds).run()
+            recovery.remove_rebuilt(path)
+            return said
 
 
 class _Restore:
@@ -103,8 +120,8 @@ class _Restore:
         self._source = source
         self._now = now
         self._wait_seconds = wait_seconds
-        self._draft = path.with_name(path.name + ".restoring")
-        self._aside = copy.dated(path, "replaced", now)
+        self._draft = copy.restoring(path)
+        self._aside = files.dated(path, "replaced", now)
         self._own_key = keyfile.known(keyfile.key_path(path))
         self._given_key = keyfile.known(keyfile.key_path(source))
         self._notes: list[str] = []
@@ -116,17 +133,16 @@ class _Restore:
         return self._given_key or self._own_key or keyfile.secret(keyfile.key_path(self._path))
 
     def run(self) -> str:
-        copy.discard(self._draft)  # of a restore that was killed
         try:
             self._fetch()
-            if db.is_there(self._path) and copy.is_sound(self._path):
+            if db.is_there(self._path) and copy.is_sound(self._path) and _is_readable(self._path):
                 self._replace_in_use()
             else:
                 self._replace_unusable()
         finally:
             copy.discard(self._draft)
-        self._change_key()
-        with _connected(self._path) as connection:
+            copy.settle_key(self._path)
+        with db.opened(self._path) as connection:
             sidecar.write(connection, self._path, self._now)
             held = len(facts.live(connection))
         return self._told(held)
@@ -136,14 +152,23 @@ class _Restore:
     def _fetch(self) -> None:
         try:
             copy.copy_database(self._source, self._draft, at_rest=True)
-            with db.explained(self._source), _connected(self._draft) as connection:
+            with copy.copying(self._source, self._draft), db.opened(self._draft) as connection:
                 self._bring_up_to_date(connection)
-        except DatabaseDamaged as damaged:
-            why = str(damaged).removesuffix(db.REMEDY)  # which is about a database of ours
-            raise DatabaseDamaged(f"nothing was changed, since {self._source} cannot be restored: {why}") from damaged
+                faults = copy.unfit(connection, self._now)
+            if faults:
+                raise DatabaseDamaged(f"{'; '.join(faults[:MOST_FAULTS])}.")
+        except DatabaseError as failed:
+            if type(failed) not in (DatabaseError, DatabaseDamaged):
+                raise  # busy, no room, newer, foreign: said as it is
+            why = str(failed).removesuffix(db.REMEDY)  # which is about a database of ours
+            why = why.replace(str(self._draft), self._source.name)  # whose copy it is
+            raise DatabaseDamaged(f"nothing was changed, since {self._source} cannot be restored: {why}") from failed
 
     def _bring_up_to_date(self, connection: apsw.Connection) -> None:
-        version = db.schema_version(connection, self._source)
+        try:
+            version = db.schema_version(connection, self._source)
+        except DatabaseForeign:  # which says what to do about a memory
+            version = 0
         if version > migrations.LATEST:
             raise DatabaseNewer(
                 f"{self._source} has schema {version}; this clawmark knows up to {migrations.LATEST}. Upgrade "
@@ -165,15 +190,14 @@ class _Restore:
         """Nobody writes from the reading of what was forgotten until the backup stands in its place."""
         copy.match_page_size(self._draft, self._path)
         with copy.overwriting(self._path, self._draft, self._wait_seconds):
-            with _connected(self._path, readonly=True) as connection:
-                old = db.schema_version(connection, self._path) < 2
-                present = Present() if old else copy.present(connection)
+            present = _present(self._path)
             if (sidecar.stamp(self._path) or 0) > present.newest_event:  # what the database lost, the sidecar kept
                 kept = self._kept_aside()
-                present = copy.both(present, kept) if kept else present
+                present = _both(present, kept) if kept else present
             self._prepare(present)
             copy.copy_database(self._path, self._aside)
             self._keep_own_key()
+            copy.change_key(self._path, self._key)
 
     def _replace_unusable(self) -> None:
         was_there = db.is_there(self._path)
@@ -182,6 +206,7 @@ class _Restore:
             self._notes.append("what was forgotten after the backup was made could not be read")
         self._prepare(present or Present())
         self._keep_own_key()
+        copy.change_key(self._path, self._key)
         copy.exchange(self._path, self._draft, self._aside)
 
     def _kept_aside(self) -> Present | None:
@@ -193,22 +218,31 @@ class _Restore:
         if found is None:
             return None
         return Present(
-            tombstones=[(row["hash"], row["kind"], row["created_at"], row["expires_at"]) for row in found.tombstones],
-            live=frozenset((r["scope"], r["key"], r["value"]) for r in found.facts if not r["is_deleted"]),
+            tombstones=[
+                (row["hash"], row["kind"], row["created_at"], row["expires_at"])
+                for row in found.tombstones
+                if sidecar.is_usable("tombstones", row)
+            ],
+            live=frozenset(
+                (row["scope"], row["key"], row["value"])
+                for row in found.facts
+                if sidecar.is_usable("facts", row) and not row["is_deleted"]
+            ),
             newest_event=found.stamp,
         )
 
     def _prepare(self, present: Present) -> None:
         """Erase from the backup what was forgotten since, and make it go on where the replaced database ends."""
-        with _connected(self._draft) as connection:
+        with db.opened(self._draft) as connection:
             with db.transaction(connection, self._draft):
-                copy.number_events_behind(connection, present.newest_event)
-                copy.renew_generations(connection, present.generation)
+                events.number_behind(connection, present.newest_event)
+                spaces.renew_generations(connection, present.generation)
                 for scope, key, by_value in self._forgotten_since(connection, present):
                     self._erased += erase.erase_fact(connection, key, scope, self._key, self._now)
                     if by_value:  # forgotten under another key: this one may be learned anew
                         facts.lift(connection, [_key_hash(self._key, scope, key)])
                 self._carry_tombstones(connection, present)
+                copy.note_key(connection, self._key, self._now)
                 detail = f"{self._source.name}; forgotten since and erased: {_facts(self._erased)}"
                 events.add(connection, "restore", self._now, source="user", detail=detail)
             erase.finish(connection, self._draft)
@@ -216,49 +250,58 @@ class _Restore:
     def _forgotten_since(self, connection: apsw.Connection, present: Present) -> list[tuple[str, str, bool]]:
         """Scope and key of each fact of the backup that a tombstone or a `forget` of the present database is about and
         that is not live there; and whether only its value was forgotten."""
-        buried = _hashes(present, self._now)
-        since = {(scope, key): at for scope, key, at in sorted(present.forgets - copy.forgets(connection))}
-        live = {(scope, key, _same(value)) for scope, key, value in present.live}
-        keys = [key for key in {self._own_key, self._given_key} if key]
+        buried = _hashes(present.tombstones, self._now)
+        since = _latest(present.forgets - events.forgets(connection))
+        live = {(scope, key, likeness(value)) for scope, key, value in present.live}
+        secrets = [secret for secret in {self._own_key, self._given_key} if secret]
         found = []
-        for scope, key, value, updated in copy.stored_facts(connection):
-            if (scope, key, _same(value)) in live:
+        for scope, key, value, updated, _ in facts.stored(connection):
+            if (scope, key, likeness(value)) in live:
                 continue
-            forgotten = since.get((scope, key))
-            is_since = forgotten is not None and datetime.fromisoformat(forgotten) >= datetime.fromisoformat(updated)
-            by_key = is_since or any(_key_hash(secret, scope, key) in buried for secret in keys)
+            is_since = (scope, key) in since and since[scope, key] >= datetime.fromisoformat(updated)
+            by_key = is_since or any(_key_hash(secret, scope, key) in buried for secret in secrets)
             by_value = any(
-                hashed in buried for secret in keys for _, hashed in facts.tombstones(secret, scope, key, value)
+                hashed in buried for secret in secrets for _, hashed in facts.tombstones(secret, scope, key, value)
             )
             if by_key or by_value:
                 found.append((scope, key, not by_key))
         return found
 
     def _carry_tombstones(self, connection: apsw.Connection, present: Present) -> None:
-        if self._key == self._own_key:
-            copy.add_tombstones(connection, present.tombstones)
-            return
-        if not present.tombstones:
-            return
+        """All of them, whatever key they belong to: under another one they say nothing, and do again once it is back."""
+        facts.bury_all(connection, present.tombstones)
         live = {(scope, key) for scope, key, _ in present.live}
-        for scope, key in {(scope, key) for scope, key, _ in present.forgets} - live:
-            facts.bury(connection, "key", _key_hash(self._key, scope, key), self._now)
-        self._notes.append(
-            "the backup has another key, so tombstones of values that were forgotten here before could not be carried "
-            "over, those of keys were where the trail names them"
-        )
+        forgotten = {(scope, key) for scope, key, _ in present.forgets} - live
+        if self._key != self._own_key:
+            self._note_other_keys(present, {_key_hash(self._key, scope, key) for scope, key, _ in present.forgets})
+            for scope, key in forgotten:
+                facts.bury(connection, "key", _key_hash(self._key, scope, key), self._now)
+        carried = {hashed for hashed, *_ in present.tombstones}
+        for fact in facts.live(connection):
+            hashes = [hashed for _, hashed in facts.tombstones(self._key, fact.scope, fact.key, fact.value)]
+            if hashes[0] in carried:  # said anew since, while another key was in use
+                facts.lift(connection, hashes)
+
+    def _note_other_keys(self, present: Present, matching: set[bytes]) -> None:
+        """Say that tombstones may be of no use now; not where the trail shows that they go with the key."""
+        of_keys = {hashed for hashed, kind, *_ in present.tombstones if kind == "key"}
+        if not present.tombstones or (of_keys and of_keys <= matching):
+            return
+        if self._own_key is None:
+            self._notes.append(
+                "the key of this memory was missing, so tombstones of what was forgotten here may say nothing"
+            )
+        else:
+            self._notes.append(
+                "the backup has another key; tombstones of what was forgotten here under the one before were kept, and "
+                f"say nothing until that key ({keyfile.key_path(self._aside).name}) is back with a backup of it"
+            )
 
     # its key
 
     def _keep_own_key(self) -> None:
         if self._own_key is not None:
             copy.write_new(keyfile.key_path(self._aside), self._own_key)
-
-    def _change_key(self) -> None:
-        """Last: until then a second try knows both keys."""
-        if self._given_key is not None and self._given_key != self._own_key:
-            place = keyfile.key_path(self._path)
-            files.replace(place, self._given_key, place.with_name(place.name + ".new"))
 
     def _told(self, held: int) -> str:
         aside = f" The database as it was is {self._aside}." if self._aside.exists() else ""
@@ -267,73 +310,153 @@ class _Restore:
         return f"{self._path} holds what {self._source} held: {_facts(held)}.{since}{aside}{notes}"
 
 
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What the database that is replaced knows and no older copy does: it must outlive the replacement.
+
+    tombstones     rows: hash, kind, created_at, expires_at
+    forgets        scope, key and time of every fact that was forgotten
+    live           scope, key and value of every fact that is not
+    newest_event   the highest number an event ever had
+    generation     of its vectors: memories that hold some in memory tell by another one that these are gone
+    """
+
+    tombstones: Sequence[tuple[bytes, str, str, str | None]] = ()
+    forgets: frozenset[tuple[str, str, str]] = frozenset()
+    live: frozenset[tuple[str, str, str]] = frozenset()
+    newest_event: int = 0
+    generation: int = 0
+
+
+def _is_readable(path: Path) -> bool:
+    try:
+        with db.explained(path):
+            _present(path)
+    except DatabaseDamaged:
+        return False
+    return True
+
+
+def _present(path: Path) -> Present:
+    with db.opened(path, readonly=True) as connection:
+        return Present() if db.schema_version(connection, path) < 2 else _known(connection)
+
+
+def _known(connection: apsw.Connection) -> Present:
+    columns = sidecar.TABLES["tombstones"]
+    return Present(
+        [
+            row
+            for row in facts.buried(connection)
+            if sidecar.is_usable("tombstones", dict(zip(columns, row, strict=True)))
+        ],
+        events.forgets(connection),
+        frozenset((scope, key, value) for scope, key, value, _, hidden in facts.stored(connection) if not hidden),
+        events.newest(connection),
+        spaces.newest_generation(connection),
+    )
+
+
+def _both(one: Present, other: Present) -> Present:
+    return Present(
+        [*one.tombstones, *other.tombstones],
+        one.forgets | other.forgets,
+        one.live | other.live,
+        max(one.newest_event, other.newest_event),
+        max(one.generation, other.generation),
+    )
+
+
 def _facts(number: int) -> str:
     return f"{number} fact{'' if number == 1 else 's'}"
 
 
-@contextmanager
-def _connected(path: Path, *, readonly: bool = False) -> Iterator[apsw.Connection]:
-    connection = db.connect(path, readonly=readonly)
-    try:
-        yield connection
-    finally:
-        connection.close()
+def _latest(forgets: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], datetime]:
+    """Scope and key → when it was forgotten last. A time that cannot be read forgets whatever was said before or since."""
+    found: dict[tuple[str, str], datetime] = {}
+    for scope, key, text in forgets:
+        try:
+            at = db.time_of(text)
+        except apsw.CorruptError:
+            at = datetime.max.replace(tzinfo=UTC)
+        found[scope, key] = max(at, found.get((scope, key), at))
+    return found
 
 
-def _hashes(present: Present, now: datetime) -> set[bytes]:
-    """Of the tombstones that have not expired."""
-    return {hashed for hashed, _, _, end in present.tombstones if end is None or datetime.fromisoformat(end) > now}
+def _hashes(tombstones: Sequence[tuple[bytes, str, str, str | None]], now: datetime) -> set[bytes]:
+    """Of those that have not expired."""
+    return {hashed for hashed, _, _, end in tombstones if end is None or datetime.fromisoformat(end) > now}
 
 
 def _key_hash(secret: bytes, scope: str, key: str) -> bytes:
     return dict(facts.tombstones(secret, scope, key, ""))["key"]
 
 
-def _same(value: str) -> str:
-    return canonical(normal(value))
-
-
 # --- a sidecar --------------------------------------------------------------------------------------------------------
 
 
-def _import_facts(path: Path, source: Path, clock: Clock) -> str:
+def _import_facts(path: Path, source: Path, clock: Clock, wait_seconds: float) -> str:
     """Facts of a sidecar into the memory as it is: the ladder decides where both know a key."""
-    found = sidecar.load(source)
-    assert found is not None
-
-    def migrate(connection: apsw.Connection) -> None:
-        migrations.migrate(connection, clock())
-
-    if not db.is_there(path):
-        db.make(path, migrate)
-    db.open_database(path, migrate, migrations.LATEST)
-    secret, now = keyfile.secret(keyfile.key_path(path)), clock()
+    found = sidecar.load(source)  # first: where the database is gone, its own sidecar gets another name
+    if found is None:
+        raise UsageError(f"{source} is no file; name a backup, or a sidecar (memory.db.facts).")
+    said, now = recovery.ensure(path, clock), clock()
     counts: Counter[str] = Counter()
-    with db.explained(path), _connected(path) as connection:
-        with db.transaction(connection, path):
-            buried = _hashes(copy.present(connection), now)
-            for row in found.facts:
-                counts[_import_fact(connection, row, secret, buried, now)] += 1
-            _import_tombstones(connection, found, secret)
-            said = ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
-            events.add(connection, "restore", now, source="user", detail=f"{source.name}; facts: {said or 'none'}")
-        sidecar.write(connection, path, now)
-    return f"facts of {source} were brought into {path}: {said or 'none'}."
+    with db.lease(path, wait_seconds), db.explained(path):
+        copy.settle_key(path)
+        with db.system_explained(path):
+            secret = keyfile.known(keyfile.key_path(path))
+        with db.opened(path) as connection:
+            with db.transaction(connection, path):
+                forgotten = _Forgotten(
+                    secret, _hashes(facts.buried(connection), now), _latest(events.forgets(connection))
+                )
+                for row in found.facts:
+                    counts[_import_fact(connection, row, forgotten, now)] += 1
+                _import_tombstones(connection, found, secret)
+                outcome = ", ".join(f"{number} {name}" for name, number in sorted(counts.items())) or "none"
+                events.add(connection, "restore", now, source="user", detail=f"{source.name}; facts: {outcome}")
+            sidecar.write(connection, path, now)
+    return " ".join([*said, f"Facts of {source} were brought into {path}: {outcome}."])
 
 
-def _import_fact(
-    connection: apsw.Connection, row: sidecar.Row, secret: bytes, buried: set[bytes], now: datetime
-) -> str:
+@dataclass(frozen=True, slots=True)
+class _Forgotten:
+    """What was forgotten in a memory: by its tombstones, as far as there is the key to read them, and by its trail.
+
+    secret   the key; None where it is lost
+    buried   hashes
+    since    scope and key → when it was forgotten last
+    """
+
+    secret: bytes | None
+    buried: set[bytes]
+    since: dict[tuple[str, str], datetime]
+
+    def covers(self, old: Fact | None, new: Fact) -> bool:
+        """Whether `new` is not to be learned again, `old` being what stands under its key now."""
+        if self.secret is not None:
+            hashes = {hashed for _, hashed in facts.tombstones(self.secret, new.scope, new.key, new.value)}
+            if hashes & self.buried:
+                return True
+        said_anew = old is not None and likeness(old.value) == likeness(new.value)
+        at = self.since.get((new.scope, new.key))
+        return at is not None and not said_anew and at >= max(new.updated_at, new.reinforced_at)
+
+
+def _import_fact(connection: apsw.Connection, row: sidecar.Row, forgotten: _Forgotten, now: datetime) -> str:
     """What became of one fact, in a word."""
+    if not sidecar.is_usable("facts", row):
+        return "refused"
     if row["is_deleted"]:
         return "hidden"
     try:
         new = _fact(row)
     except Refused:
         return "refused"
-    if buried & {hashed for _, hashed in facts.tombstones(secret, new.scope, new.key, new.value)}:
-        return "forgotten"
     old = facts.get(connection, new.key, new.scope)
+    if forgotten.covers(old, new):
+        return "forgotten"
     # The ladder asks when a value was said last, and a fact that was kept knows more than its first time.
     statement = ladder.Statement(new.key, new.value, new.confidence, new.source, new.scope, new.reinforced_at)
     outcome, result = ladder.apply(old, statement, now)
@@ -352,32 +475,34 @@ def _adds_nothing(old: Fact, new: Fact) -> bool:
 
 
 def _fact(row: sidecar.Row) -> Fact:
-    time = datetime.fromisoformat
+    time, scope = datetime.fromisoformat, row["scope"] or SHARED
+    fault = keys.scope_fault(scope)
+    if fault is not None:
+        raise Refused("KEY_FORMAT", fault)
     return Fact(
         gate.key(row["key"]),
         gate.value(row["value"]),
         float(row["confidence"]),
         row["source"] if row["source"] in ladder.STRENGTH else "extracted",
         time(row["updated_at"]),
-        row["scope"] or SHARED,
+        scope,
         time(row["created_at"]),
         time(row["observed_at"]),
         time(row["reinforced_at"]),
     )
 
 
-def _import_tombstones(connection: apsw.Connection, found: sidecar.Sidecar, secret: bytes) -> None:
-    """Those that say nothing of a fact that is live: the person said it anew since."""
-    live = {
-        hashed
-        for fact in facts.live(connection)
-        for _, hashed in facts.tombstones(secret, fact.scope, fact.key, fact.value)
-    }
-    copy.add_tombstones(
+def _import_tombstones(connection: apsw.Connection, found: sidecar.Sidecar, secret: bytes | None) -> None:
+    """Those that say nothing of a fact that is live, as far as the key tells: the person said it anew since."""
+    live: set[bytes] = set()
+    if secret is not None:
+        for fact in facts.live(connection):
+            live.update(hashed for _, hashed in facts.tombstones(secret, fact.scope, fact.key, fact.value))
+    facts.bury_all(
         connection,
         (
             (row["hash"], row["kind"], row["created_at"], row["expires_at"])
             for row in found.tombstones
-            if row["hash"] not in live
+            if sidecar.is_usable("tombstones", row) and row["hash"] not in live
         ),
     )

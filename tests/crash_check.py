@@ -29,7 +29,7 @@ FROM passages p JOIN passage_refs r ON r.passage_id = p.id JOIN streams s ON s.i
 JOIN conversations c ON c.id = p.conversation_id
 """
 REF = "(SELECT min(ref) FROM passage_refs WHERE passage_id = {0}), (SELECT part FROM passages WHERE id = {0})"
-CURSORS = "SELECT name, json_extract(value, '$[0]'), json_extract(value, '$[3]') FROM cursors"
+CURSORS = "SELECT name, json_extract(value, '$[0]'), json_extract(value, '$[3]') FROM cursors WHERE name LIKE 'index:%'"
 
 
 def dump(path: Path) -> Dump:

@@ -2,7 +2,7 @@
 
 sync: one pass of the jobs over a log, in small transactions and with an embedder that needs no model, so that there are
 many points to be killed at. --weights N is another model behind the same name; --planted commits each cursor before its
-rows, which a harness must catch.
+rows, which a harness must catch, and with --dies ends in between at the third.
 
 acks: facts are set and forgotten, and each acknowledgement is noted in FILE, outside the database, before the next one.
 `crash_check.py acks DATABASE FILE` says whether each of them held.
@@ -30,6 +30,8 @@ from clawmark.store.db import transaction
 from clawmark.testing import FakeEmbedder
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
+PLANTED: list[None] = []
+"""One entry for each cursor that was committed before its rows."""
 
 
 def sync(database: Path, log: Path, *, weights: int, planted: bool) -> None:
@@ -59,7 +61,9 @@ def cursor_first(
             cursors.put(connection, name, index._encode(read.batch.cursor, index.Thread()), clock())
             if read.batch.end:
                 passages.set_mark(connection, row_id, read.stream.mark)
-    time.sleep(0.01)
+    PLANTED.append(time.sleep(0.01))
+    if "--dies" in sys.argv and len(PLANTED) == 3:
+        os._exit(9)
     with transaction(connection, path):
         seen = index.Seen.of(connection, source.name, [item for read in group for item in read.prepared])
         for read in group:

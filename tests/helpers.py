@@ -16,7 +16,7 @@ from typing import Any
 import apsw
 import apsw.unicode
 
-from clawmark.errors import SourceBusy, SourceError
+from clawmark.errors import SourceAbsent, SourceBusy, SourceError
 from clawmark.memory import Memory
 from clawmark.model import Batch, Excerpt, Fact, Fault, Gone, Message, Origin, Stream, StreamKind, Wanted
 from clawmark.settings import Settings
@@ -79,7 +79,7 @@ class Session:
 class Log:
     """A host's log in memory, with what `clawmark.testing.ListSource` leaves out: scopes, groups, entries without an
     utterance, faults, forks, edits. Positions are counts of entries; `most` caps a batch;
-    `busy` and `broken` make it fail."""
+    `busy`, `absent` and `broken` make it fail."""
 
     def __init__(self, name: str = "log") -> None:
         self.name = name
@@ -87,6 +87,7 @@ class Log:
         self.sessions: dict[str, Session] = {}
         self.most = 10_000
         self.busy = False
+        self.absent = False
         self.broken: set[str] = set()
         self.reads = 0
         self._count = 0
@@ -165,6 +166,8 @@ class Log:
     # what a source does
 
     def check(self) -> None:
+        if self.absent:
+            raise SourceAbsent("the log is not there")
         if self.busy:
             raise SourceBusy("the log is held")
 

@@ -95,7 +95,7 @@ OUTCOMES: dict[str, Outcome] = {
     "hang": (EmbedderDown, r"within 0\.4 s"),
     "slowloris": (EmbedderDown, r"within 0\.4 s"),
     "slow_ok": {},
-    "endless": (EmbedderDown, "more than 1 MiB"),
+    "endless": (EmbedderDown, "more than 1,048,576 bytes"),
 }
 IMPATIENCE = {"hang": 0.4, "slowloris": 0.4}
 SLEPT = {"429": [2.0, 2.0, 2.0]}

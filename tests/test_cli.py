@@ -108,7 +108,11 @@ def test_block_json(sample: Run) -> None:
 def test_set_facts_forget_and_events_json(run: Run) -> None:
     stored = run("set", "Pref.Editor", "Helix", "--json").json
     assert run("facts", "--json").json == {"facts": [stored]}
-    assert run("forget", "pref.editor", "--json").json == {"key": "pref.editor", "forgotten_in": ["shared"]}
+    assert run("forget", "pref.editor", "--json").json == {
+        "key": "pref.editor",
+        "forgotten_in": ["shared"],
+        "copies": [],
+    }
     assert run("forget", "pref.editor", "--json").json["forgotten_in"] == []
     events = run("events", "--json").json["events"]
     assert [event["event_type"] for event in events] == ["forget", "create"]
@@ -347,3 +351,27 @@ def test_a_full_standard_output_is_1_and_no_traceback(run: Run) -> None:
         )
     assert ended.returncode == 1
     assert ended.stderr.startswith("clawmark: ") and "Traceback" not in ended.stderr
+
+
+def test_forget_names_the_copies_that_may_still_hold_it(run: Run, machine: Path) -> None:
+    run("set", "pref.editor", "Helix")
+    assert run("backup").code == 0
+    result = run("forget", "pref.editor")
+    (copied,) = (machine / ".local/share/clawmark").glob("memory.db.backup-*Z")
+    assert result.out == "pref.editor is forgotten\n" and str(copied) in result.err
+    assert "copies" in json.loads(run("forget", "pref.editor", "--json").out)
+
+
+def test_a_backup_of_nothing_is_refused_and_makes_nothing(run: Run, machine: Path) -> None:
+    result = run("backup")
+    assert (result.code, len(result.err.splitlines())) == (2, 1)
+    assert not (machine / ".local/share/clawmark").exists()
+
+
+def test_doctor_ends_with_1_where_something_is_wrong(run: Run) -> None:
+    assert run("doctor").code == 1
+    run("set", "pref.editor", "Helix")
+    result = run("doctor", "--json")
+    checks = json.loads(result.out)["checks"]
+    assert {check["name"] for check in checks} >= {"database", "permissions", "disk", "source", "vectors", "openclaw"}
+    assert result.code == int(any(check["state"] == "fail" for check in checks))

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 
 import apsw
 import pytest
-from helpers import Log, audit, fake, migrate, open_memory, opened, query
+from helpers import LATER, Log, audit, fake, migrate, open_memory, opened, query
 
 from clawmark.errors import (
     DatabaseBusy,
@@ -23,8 +24,9 @@ from clawmark.errors import (
     DatabaseNewer,
     DatabaseUnwritable,
 )
+from clawmark.facts import ladder
 from clawmark.memory import Memory
-from clawmark.store import db, migrations
+from clawmark.store import db, facts, migrations
 
 
 @contextmanager
@@ -452,7 +454,7 @@ def test_the_audit_queries_run_in_any_sqlite(memory: Memory, log: Log, db_path: 
 def test_a_special_file_is_refused_and_left_as_it_is(db_path: Path) -> None:
     db_path.parent.mkdir(parents=True)
     os.mkfifo(db_path)
-    with pytest.raises(DatabaseUnwritable, match="is no file"):
+    with pytest.raises(DatabaseForeign, match="is no file"):
         opened(db_path)
     assert stat.S_ISFIFO(db_path.stat().st_mode)
 
@@ -472,3 +474,106 @@ def test_a_key_that_is_no_file_holds_nobody_up(memory: Memory, db_path: Path) ->
     os.mkfifo(db_path.with_name(db_path.name + ".key"))
     with pytest.raises(DatabaseUnwritable, match="no file"):
         memory.set("pref.editor", "Helix")
+
+
+@pytest.mark.parametrize("name", ["ftruncate", "pwrite"])
+def test_a_full_disk_keeps_nobody_from_his_turn(db_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The number in the lease only tells others whom they wait for."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    opened(db_path)
+    monkeypatch.setattr(os, name, full)
+    with db.lease(db_path, 0.1), pytest.raises(DatabaseBusy), db.lease(db_path, 0.1):
+        pass
+
+
+# --- emptying the log -------------------------------------------------------------------------------------------------
+
+
+def test_a_reader_does_not_make_emptying_the_log_keep_writers_out_for_long(db_path: Path) -> None:
+    """It holds the lock of writers while it waits, and a reader may hold its snapshot for as long as it likes."""
+    opened(db_path)
+    writer, reader, other = db.connect(db_path), db.connect(db_path, readonly=True), db.connect(db_path)
+    with db.transaction(writer, db_path):
+        writer.execute("INSERT INTO cursors VALUES ('a', 'b', 'c')")
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM cursors").fetchall()
+    with db.transaction(writer, db_path):
+        writer.execute("INSERT INTO cursors VALUES ('d', 'b', 'c')")
+    began = time.monotonic()
+    assert not db.checkpoint(writer)
+    assert time.monotonic() - began < 2
+    assert writer.pragma("busy_timeout") == db.BUSY_SECONDS * 1000
+    reader.execute("COMMIT")
+    assert db.checkpoint(writer)
+    other.execute("BEGIN IMMEDIATE")
+    assert db.checkpoint(writer), "where nothing is to be moved nobody is waited for"
+    for connection in (writer, reader, other):
+        connection.close()
+
+
+# --- whose lock it is -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("content", [b"GEM\n  remote: x\n", b"1" * 21, b"12\n", b"\xff", b"-1"])
+def test_a_lock_file_of_another_program_is_left_as_it_is(db_path: Path, content: bytes) -> None:
+    db_path.parent.mkdir()
+    lock = db_path.with_name("memory.db.lock")
+    lock.write_bytes(content)
+    lock.chmod(0o644)
+    with pytest.raises(DatabaseForeign, match=r"memory\.db\.lock is not clawmark's"), db.lease(db_path, 0):
+        pass
+    assert (lock.read_bytes(), stat.S_IMODE(lock.stat().st_mode)) == (content, 0o644)
+
+
+@pytest.mark.parametrize("content", [b"", b"7", b"9" * 20])
+def test_a_lock_file_of_ours_is_taken_whatever_it_says(db_path: Path, content: bytes) -> None:
+    db_path.parent.mkdir()
+    db_path.with_name("memory.db.lock").write_bytes(content)
+    with db.lease(db_path, 0):
+        assert db.lock_says(db_path) == str(os.getpid())
+
+
+# --- what is said -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [None, 7, b"x", "", "yesterday", "2026-13-01T00:00:00+00:00", "2026-12-01T12:00:00"])
+def test_a_time_that_is_none_is_damage(db_path: Path, text: Any) -> None:
+    with pytest.raises(DatabaseDamaged, match=r"memory\.db is damaged \(a time"), db.explained(db_path):
+        db.time_of(text)
+    assert db.time_of("2026-12-01T12:00:00+00:00") == LATER
+
+
+@pytest.mark.parametrize(("error", "said"), [(apsw.FullError, "the disk is full"), (apsw.IOError, "disk I/O error")])
+def test_a_disk_that_fails_is_said_to(db_path: Path, error: type[apsw.Error], said: str) -> None:
+    """SQLite's own words are "not an error" where a copy fails."""
+    with pytest.raises(DatabaseUnwritable, match=said) as raised, db.explained(db_path):
+        raise error("not an error")
+    assert "not an error" not in str(raised.value)
+
+
+def test_a_database_that_is_gone_is_said_to_be_gone(db_path: Path) -> None:
+    opened(db_path)
+    db_path.unlink()
+    with pytest.raises(DatabaseUnwritable, match=r"memory\.db is gone"), db.explained(db_path):
+        db.connect(db_path)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"), [(apsw.CorruptError("x"), DatabaseUnwritable), (apsw.FullError("x"), DatabaseUnwritable)]
+)
+def test_an_error_of_a_draft_is_not_the_databases(db_path: Path, error: apsw.Error, expected: type[Exception]) -> None:
+    """Damage would set a sound database aside."""
+
+    def fill(connection: apsw.Connection) -> None:
+        raise error
+
+    opened(db_path)
+    with pytest.raises(expected, match=r"memory\.db\.new"):
+        db.build(db_path, fill)
+
+
+def test_the_ladder_knows_the_writers_that_the_store_knows() -> None:
+    assert set(ladder.STRENGTH) == set(facts.WRITERS)

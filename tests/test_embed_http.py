@@ -22,7 +22,8 @@ from server import Reply, Request, Server, serving
 from clawmark.embed import Failure, choose, fast, local, of_space
 from clawmark.embed import http as endpoint
 from clawmark.embed.http import HttpEmbedder
-from clawmark.errors import EmbedderDown, EmbedderError, EmbedderRefused
+from clawmark.embed.probe import PROBE
+from clawmark.errors import EmbedderDown, EmbedderError, EmbedderRefused, ModelChanged
 from clawmark.model import Space
 from clawmark.settings import Settings, load
 
@@ -107,7 +108,8 @@ def test_a_server_that_refuses_unknown_fields_is_asked_without_them_from_then_on
         embedder = HttpEmbedder(server.url, "m")
         for _ in range(2):
             assert not isinstance(embedder.embed(["x"])[0], Failure)
-        assert ["input_type" in request.body for request in server.requests] == [True, False, False]
+        asked = ["input_type" in request.body for request in server.requests]
+        assert asked == [True, False, True, False], "once more, since a refusal can be a moment's"
 
 
 def test_one_bad_text_does_not_end_the_sending_of_the_kind() -> None:
@@ -390,7 +392,7 @@ def test_one_poisoned_text_of_four_hundred_costs_itself_and_few_requests(status:
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
-@pytest.mark.parametrize(("count", "most"), [(33, 9), (400, 57)])
+@pytest.mark.parametrize(("count", "most"), [(33, 10), (400, 58)])
 def test_the_limit_of_a_server_is_found_and_kept_to(status: int, count: int, most: int) -> None:
     """D7."""
     with serving(lambda r: Reply(status, {}) if len(r.body["input"]) > 10 else good(r)) as server:
@@ -553,7 +555,7 @@ def test_a_known_model_gets_the_prefixes_of_its_card() -> None:
             _ = embedder.space
         embedder.embed(["x"], "document")
         embedder.embed(["x"], "query")
-        assert [request.body["input"][0] for request in server.requests[2:]] == ["passage: x", "query: x"]
+        assert [request.body["input"][0] for request in server.requests[4:]] == ["passage: x", "query: x"]
         assert embedder.space == Space("intfloat/multilingual-e5-small", 4, "passage: ", "query: ")
 
 
@@ -570,9 +572,9 @@ def test_a_server_that_puts_prefixes_in_front_itself_gets_none_of_ours() -> None
         embedder.embed(["z"], "query")
         assert embedder.space == Space("multilingual-e5-small", 2, "", "")
         asked_for = [(request.body["input"], request.body["input_type"]) for request in server.requests]
-    (first, _), (second, _) = asked_for[:2]
-    assert first == second and [kind for _, kind in asked_for[:2]] == ["query", "passage"]
-    assert asked_for[2:] == [(["x", "y"], "passage"), (["z"], "query")], "found out once"
+    assert len({tuple(said) for said, _ in asked_for[:4]}) == 1
+    assert [kind for _, kind in asked_for[:4]] == ["query", "passage", "passage", "query"]
+    assert asked_for[4:] == [(["x", "y"], "passage"), (["z"], "query")], "found out once"
 
 
 def test_a_server_that_knows_no_type_cannot_put_prefixes_in_front() -> None:
@@ -939,3 +941,117 @@ def test_the_endpoint_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch
         assert embedder is not None
         embedder.embed(["x"])
         assert [(r.path, r.body["model"]) for r in server.requests] == [("/v1/embeddings", "some-model")]
+
+
+# --- the probe in every request ---------------------------------------------------------------------------------------
+
+
+class Weights:
+    """A server behind whose name models change: `model(n)` answers request n, from 0; at most `limit` texts at once."""
+
+    def __init__(self, model: Callable[[int], int], limit: int = 1000, refused: str = "\0") -> None:
+        self.model, self.limit, self.refused, self.count = model, limit, refused, -1
+
+    def vector(self, text: str, model: int) -> list[float]:
+        return [float(n) for n in np.random.default_rng([model, *text.encode()]).standard_normal(8)]
+
+    def __call__(self, request: Request) -> Reply:
+        self.count += 1
+        said = request.body["input"]
+        if len(said) > self.limit:
+            return Reply(413, {})
+        if any(self.refused in text for text in said):
+            return Reply(500, {})
+        model = self.model(self.count)
+        return Reply(200, {"data": [{"index": n, "embedding": self.vector(t, model)} for n, t in enumerate(said)]})
+
+
+@pytest.mark.parametrize("limit", [1, 2, 10, 1000])
+@pytest.mark.parametrize("swap", range(0, 90, 7))
+def test_no_call_mixes_two_models_however_it_is_split(limit: int, swap: int) -> None:
+    """D2. The server's limit, halving and a guilty text make many requests of one call."""
+    weights = Weights(lambda n: int(n >= swap), limit, refused=POISON)
+    given = texts(30)
+    given[11] = POISON
+    with serving(weights) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        try:
+            probed = embedder.probed(given)
+        except ModelChanged:
+            return
+    for model in (0, 1):
+        if probed.probe is not None and np.allclose(probed.probe, unit(weights.vector(PROBE, model))):
+            made = {text: unit(weights.vector(text, model)) for text in given}
+    for text, result in zip(given, probed.results, strict=True):
+        assert (text == POISON) == isinstance(result, Failure)
+        assert isinstance(result, Failure) or np.allclose(result, made[text])
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 10, 1000])
+def test_the_probe_fits_into_any_limit(limit: int) -> None:
+    weights = Weights(lambda n: 0, limit)
+    with serving(weights) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        probed = embedder.probed(texts(30))
+        assert all(np.allclose(r, unit(weights.vector(t, 0))) for r, t in zip(probed.results, texts(30), strict=True))
+        before = len(server.requests)
+        embedder.probed(texts(30))
+        embedder.probed(texts(1), "query")
+        assert max(sizes(server)[before:]) <= limit
+
+
+def test_passages_and_queries_show_one_probe() -> None:
+    """So that what was made as a passage and what is asked as a query are known to be of one model."""
+    with serving(good) as server:
+        embedder = HttpEmbedder(server.url, "nomic-embed-text")
+        document, query = embedder.probed(["x"]).probe, embedder.probed(["x"], "query").probe
+    assert document is not None and query is not None and np.allclose(document, query)
+
+
+def test_a_server_that_answers_the_first_ten_alone_gets_no_more() -> None:
+    def first_ten(request: Request) -> Reply:
+        reply = good(request)
+        reply.body["data"] = reply.body["data"][:10]
+        return reply
+
+    with serving(first_ten) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        results = embedder.probed(texts(30)).results
+        assert not any(isinstance(result, Failure) for result in results)
+
+
+def test_a_server_that_was_busy_for_a_moment_has_no_limit() -> None:
+    refusals = iter([True, True])
+
+    def hiccup(request: Request) -> Reply:
+        return Reply(413, {}) if next(refusals, False) else good(request)
+
+    with serving(hiccup) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        embedder.probed(texts(30))
+        assert embedder.batch_limit is None
+
+
+def test_a_refused_question_lets_the_server_rest() -> None:
+    """A server that says no slowly costs one prompt its wait, not each."""
+    with serving(lambda r: Reply(500, {})) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        with pytest.raises(EmbedderDown, match="MODEL"):
+            embedder.probed(["x"], "query")
+        before = len(server.requests)
+        with pytest.raises(EmbedderDown, match="failed just now"):
+            embedder.probed(["x"], "query")
+        assert len(server.requests) == before
+
+
+def test_no_more_is_read_than_the_vectors_asked_for_can_be() -> None:
+    with serving(lambda r: Reply(200, b" " * 2_000_000)) as server, pytest.raises(EmbedderDown, match="sent more than"):
+        HttpEmbedder(server.url, "m").embed(["x"], "query")
+
+
+def test_the_address_stands_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Some servers want their key in the query."""
+    caplog.set_level(logging.DEBUG)
+    with serving(good) as server:
+        HttpEmbedder(f"{server.url}?api_key=zq-canary", "m").embed(["x"])
+    assert "zq-canary" not in caplog.text

@@ -13,11 +13,11 @@ import pytest
 from helpers import LATER, START, Clock, Log, dump, fake, open_memory, query, recalled, residue, shared, words_of
 
 from clawmark import erase
-from clawmark.errors import SourceAbsent, SourceBusy, UsageError
+from clawmark.errors import DatabaseDamaged, SourceAbsent, SourceBusy, UsageError
 from clawmark.jobs import runner
 from clawmark.memory import Memory
 from clawmark.settings import Settings
-from clawmark.store import db, facts
+from clawmark.store import db, facts, files, recovery, sidecar
 
 CANARY = "zqcanaryxenon7731"
 
@@ -312,3 +312,44 @@ def test_erased_passages_leave_a_running_memory_too(db_path: Path, log: Log, clo
         first.sync()
         assert "gone" not in {e.conversation for e in recalled(second, "kayak boathouse roof")}
     assert not any("kayak" in row for row in dump(db_path)["lexicon"])
+
+
+def test_old_vectors_of_what_was_erased_do_not_outlive_it(memory: Memory, log: Log, db_path: Path) -> None:
+    """They bear the names of the TypeScript clawmark, which lead to no passage."""
+    log.say(f"the {CANARY} word stands between others in a sentence of its own", "gone")
+    log.say("a sentence that stays where it is", "s1")
+    memory.sync()
+    query(db_path, "INSERT INTO old_vectors VALUES ('gone.jsonl:17', x'0000803f')")
+    memory.sync()
+    assert query(db_path, "SELECT count(*) FROM old_vectors") == [(1,)], "nothing was erased"
+    log.delete("gone")
+    memory.sync()
+    assert query(db_path, "SELECT count(*) FROM old_vectors") == [(0,)]
+
+
+def test_a_database_that_cannot_be_read_forgets_nothing_and_keeps_its_sidecar(memory: Memory, db_path: Path) -> None:
+    memory.set("pref.editor", "Helix")
+    memory.set("user.boat", "Sira")
+    before = sidecar.path_of(db_path).read_bytes()
+    query(db_path, "UPDATE facts SET updated_at = 'yesterday' WHERE key = 'user.boat'")
+    with pytest.raises(DatabaseDamaged):
+        memory.forget("pref.editor")
+    assert query(db_path, "SELECT count(*) FROM facts") == [(2,)]
+    assert sidecar.path_of(db_path).read_bytes() == before
+    assert recovery.is_suspect(db_path)
+
+
+def test_a_sidecar_that_cannot_be_written_goes_with_what_is_forgotten(
+    memory: Memory, db_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.set("user.address", f"{CANARY} street 4")
+    with db.opened(db_path) as connection, monkeypatch.context() as patch:
+
+        def full(*args: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        patch.setattr(files, "replace", full)
+        with db.transaction(connection, db_path):
+            assert erase.erase_fact(connection, "user.address", "shared", b"s" * 32, LATER)
+            erase.forget_in_sidecar(connection, db_path, LATER)
+    assert not sidecar.path_of(db_path).exists()

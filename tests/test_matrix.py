@@ -114,7 +114,7 @@ def test_without_a_space_nothing_means_anything(db_path: Path, log: Log, clock: 
     with open_memory(db_path, log, embedder=None, clock=clock) as memory:
         memory.sync()
         with memory._reading() as connection:
-            assert memory._meaning.of(connection, "a sentence") is None
+            assert memory._meaning.spaces(connection) == []
 
 
 def test_an_older_snapshot_knows_nothing_of_rows_appended_since(filled: Memory, log: Log) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import Clock, Log, fake, open_memory, query, recalled, residue
+from helpers import Clock, Log, fake, fill, open_memory, query, recalled, residue
 
 from clawmark.embed import Kind
 from clawmark.errors import DatabaseUnwritable, Refused, SourceAbsent, SourceBusy, UsageError
@@ -546,3 +546,35 @@ def test_closing_from_within_a_pass_holds_nobody_up(db_path: Path, log: Log, clo
     memory = open_memory(db_path, log, clock=clock)
     report = memory.sync(progress=lambda what, done, total: memory.close())
     assert report.kept == 1
+
+
+# --- damage that only readers meet ------------------------------------------------------------------------------------
+
+
+def pages_of(path: Path, table: str) -> list[int]:
+    """The numbers of a table's pages, from 1."""
+    return [row[0] for row in query(path, "SELECT pageno FROM dbstat WHERE name = ?", table)]
+
+
+@pytest.mark.parametrize("table", ["passages", "message_vectors", "lexicon_data"])
+def test_damage_costs_recall_and_not_the_facts_and_the_next_sync_mends_it(
+    db_path: Path, log: Log, clock: Clock, table: str
+) -> None:
+    fill(log, 300)
+    with open_memory(db_path, log, embedder=fake(), clock=clock) as memory:
+        memory.sync()
+        memory.set("pref.editor", "Helix")
+    pages = pages_of(db_path, table)
+    assert len(pages) > 2
+    with db_path.open("r+b") as file:
+        for page in pages[1:]:
+            file.seek((page - 1) * 4096)
+            file.write(b"\xff" * 4096)
+    with open_memory(db_path, log, embedder=fake(), clock=clock) as memory:
+        built = memory.block("what was said of topic17?")
+        assert ([fact.value for fact in built.facts], list(built.recalled)) == (["Helix"], [])
+        memory.sync()
+        built = memory.block("what was said of topic17?")
+        assert [fact.value for fact in built.facts] == ["Helix"]
+        assert built.recalled[0].excerpt == "sentence number 17 speaks of topic17 at some length"
+    assert len(list(db_path.parent.glob("memory.db.damaged-*Z"))) == 1

@@ -788,3 +788,13 @@ def test_the_deadline_holds_where_a_connection_is_never_answered() -> None:
         deaf.listen(0)
         with socket.create_connection(deaf.getsockname()), pytest.raises(EndpointDown, match=r"within 0\.2 s"):
             post(f"http://127.0.0.1:{deaf.getsockname()[1]}", seconds=0.2)
+
+
+def test_consent_waits_for_no_look_up_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: hanging.wait(30))
+    try:
+        with pytest.raises(EndpointDown, match=r"did not answer within 0\.05 s"):
+            net.require_consent("http://slow.example/v1", (), seconds=0.05)
+    finally:
+        hanging.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import threading
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from helpers import LATER, REPOSITORY, Clock, Log, fact, opened, query, residue
+from helpers import LATER, REPOSITORY, Clock, Log, fact, fill, open_memory, opened, query, recalled, residue
 
 from clawmark import erase
 from clawmark.errors import (
@@ -25,10 +26,11 @@ from clawmark.errors import (
     DatabaseNewer,
     DatabaseUnwritable,
 )
-from clawmark.store import db, events, facts, keyfile, lexicon, migrations, recovery, sidecar
+from clawmark.settings import Settings
+from clawmark.store import copy, db, events, facts, files, keyfile, lexicon, migrations, recovery, sidecar
 
 STAMP = "20261201T120000Z"
-LOGS = recovery.LOG_SUFFIXES
+LOGS = files.COMPANIONS
 
 
 @contextmanager
@@ -306,6 +308,254 @@ def test_rows_that_nobody_could_live_with_do_not_come_back(filled: Path) -> None
     assert "may be missing" in line
 
 
+# --- damage that only readers meet ------------------------------------------------------------------------------------
+
+LEAF = b"\xde\xad\xbe\xef" * 1024
+
+
+def damaged_leaf(path: Path) -> None:
+    """A page of the lexicon: opening does not look at it, and neither does a sync that has nothing to do."""
+    overwrite(path, pages_of(path, "lexicon_data")[3], LEAF)
+
+
+def test_damage_that_a_reader_met_is_mended_by_the_next_start(filled: Path) -> None:
+    damaged_leaf(filled)
+    broken = filled.read_bytes()
+    assert ensure(filled) == [], "a page is only seen when it is read"
+    with db.opened(filled, readonly=True) as connection, pytest.raises(DatabaseDamaged), db.explained(filled):
+        db.rows(connection, "SELECT id, block FROM lexicon_data")
+    recovery.suspect(filled)
+    assert recovery.is_suspect(filled)
+    (line,) = ensure(filled)
+    assert "lexicon_data" in line or "is damaged" in line
+    assert known(filled) == FACTS
+    assert tombstones(filled) == 2
+    assert aside(filled).read_bytes() == broken
+    assert not recovery.is_suspect(filled)
+    assert ensure(filled) == []
+
+
+@pytest.mark.parametrize("then", ["opened", "synced"])
+def test_damage_that_a_search_met_is_mended(db_path: Path, log: Log, then: str) -> None:
+    """A sync that has nothing to do reads no such page."""
+    fill(log, 300)
+    with open_memory(db_path, log) as memory:
+        memory.sync()
+        memory.set("pref.editor", "Helix")
+    for at in pages_of(db_path, "lexicon_data")[1:]:
+        overwrite(db_path, at, LEAF)
+    with open_memory(db_path, log) as memory:
+        found = memory.search("Helix topic7")
+        assert [fact.value for fact in found.facts] == ["Helix"] and not found.recalled, "recall fails, facts do not"
+        assert recovery.is_suspect(db_path)
+        if then == "synced":
+            memory.sync()
+            assert recalled(memory, "topic7")
+    with open_memory(db_path, log) as memory:
+        assert memory.facts()[0].value == "Helix"
+        memory.sync()
+        assert recalled(memory, "topic7")
+    assert aside(db_path).exists()
+
+
+def test_a_mark_at_a_sound_file_goes_and_nothing_moves(filled: Path) -> None:
+    lexicon_of_passages_alone(filled)
+    before = known(filled), names(filled) - set(LOGS)
+    recovery.suspect(filled)
+    assert ensure(filled) == []
+    assert not recovery.is_suspect(filled)
+    assert (known(filled), names(filled) - set(LOGS)) == before
+
+
+def lexicon_of_passages_alone(path: Path) -> None:
+    with writing(path) as connection:
+        lexicon.remove(connection, range(1, 3000))
+        lexicon.purge(connection)
+        db.checkpoint(connection)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE facts SET value = CAST(x'ff61' AS TEXT) WHERE key = 'user.boat'",
+        "UPDATE facts SET updated_at = 'yesterday' WHERE key = 'user.boat'",
+        "UPDATE facts SET value = x'00' WHERE key = 'user.boat'",
+    ],
+)
+def test_a_fact_that_nobody_can_read_is_damage_and_the_others_come_back(filled: Path, damage: str) -> None:
+    sidecar.discard(filled)
+    query(filled, damage)
+    recovery.suspect(filled)
+    (line,) = ensure(filled)
+    assert "facts" in line
+    assert known(filled) == {key: value for key, value in FACTS.items() if key != "user.boat"}
+
+
+def test_a_fact_that_nobody_can_read_comes_back_from_no_sidecar_either(filled: Path) -> None:
+    """Else the rebuilt database would be rebuilt for ever."""
+    query(filled, "UPDATE facts SET updated_at = 'yesterday' WHERE key = 'user.boat'")
+    kept = sidecar.read(filled)
+    assert kept is not None
+    rows = [row | {"updated_at": "yesterday"} if row["key"] == "user.boat" else row for row in kept.facts]
+    sidecar.put(filled, sidecar.State(kept.stamp, {**kept.tables, "facts": rows}), LATER)
+    recovery.suspect(filled)
+    assert ensure(filled)
+    recovery.suspect(filled)
+    assert ensure(filled) == []
+    assert known(filled) == {key: value for key, value in FACTS.items() if key != "user.boat"}
+
+
+def test_a_row_that_contradicts_another_is_damage(filled: Path) -> None:
+    query(filled, "INSERT INTO conversations VALUES (1, 'main', 's', '', 'direct', 1)")
+    query(filled, "INSERT INTO passages VALUES (9000, 1, NULL, 0, 'main', 'owner', NULL, 1, x'00', 1)")
+    recovery.suspect(filled)
+    (line,) = ensure(filled)
+    assert "1 passages outside the lexicon" in line
+    assert known(filled) == FACTS
+
+
+def test_damaged_vectors_are_no_reason_to_rebuild(filled: Path) -> None:
+    query(filled, "INSERT INTO conversations VALUES (1, 'main', 's', '', 'direct', 1)")
+    query(filled, "INSERT INTO passages VALUES (9, 1, NULL, 0, 'main', 'owner', NULL, 1, x'00', 1)")
+    query(filled, "INSERT INTO streams VALUES (1, 'log', 's', 'main', 's', 'direct', '', '')")
+    query(filled, "INSERT INTO passage_refs VALUES ('r', 1, 9, '', x'00')")
+    query(
+        filled,
+        "INSERT INTO spaces (model, dimension, document_prefix, query_prefix, probe, is_active, created_at)"
+        " VALUES ('m', 2, '', '', '', 1, '')",
+    )
+    query(filled, "INSERT INTO message_vectors VALUES (1, 9, 1, zeroblob(8), '')")
+    recovery.suspect(filled)
+    (line,) = ensure(filled)
+    assert "1 damaged vectors" in line
+    assert query(filled, "SELECT passage_id, reason FROM pending_vectors") == [(9, "damaged")]
+    assert recovery.set_aside_files(filled) == []
+    assert not recovery.is_suspect(filled)
+
+
+def test_the_mark_waits_for_whoever_works_on_the_file(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    damaged_leaf(filled)
+    recovery.suspect(filled)
+    monkeypatch.setattr(db, "QUICK_BUSY_SECONDS", 0.05)
+    with db.lease(filled, 1):
+        (line,) = ensure(filled)
+    assert "could not be looked at now" in line
+    assert recovery.is_suspect(filled) and recovery.set_aside_files(filled) == []
+    assert ensure(filled) and known(filled) == FACTS
+
+
+def test_a_mark_is_the_owners_alone_and_making_it_never_fails(filled: Path, tmp_path: Path) -> None:
+    recovery.suspect(filled)
+    recovery.suspect(filled)
+    place = filled.with_name("memory.db.check")
+    assert place.stat().st_mode & 0o777 == 0o600 and place.stat().st_size == 0
+    recovery.suspect(tmp_path / "nowhere" / "memory.db")
+    place.unlink()
+    place.symlink_to(tmp_path / "victim")
+    recovery.suspect(filled)
+    assert not (tmp_path / "victim").exists()
+
+
+def test_a_mark_that_was_left_at_a_file_set_aside_goes_with_it(filled: Path) -> None:
+    recovery.suspect(filled)
+    garbage(filled)
+    assert len(ensure(filled)) == 1
+    assert not recovery.is_suspect(filled)
+
+
+def test_nothing_moves_because_of_a_look_without_locks(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a look at a file that a writer comes to just then may see half of what he did."""
+    looks: list[bool] = []
+    connect = db.connect
+
+    def watched(path: Path, **options: bool) -> apsw.Connection:
+        looks.append(options.get("leave_no_trace", False))
+        return connect(path, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(db, "connect", watched)
+    damaged_leaf(filled)
+    recovery.recover(filled, Clock(), "damaged.")
+    assert looks and not any(looks)
+
+
+# --- a database without a write-ahead log -----------------------------------------------------------------------------
+
+
+def by_hand(path: Path) -> None:
+    """A copy that a person puts in the database's place."""
+    made = path.with_name("mine.db")
+    copy.copy_database(path, made)
+    for suffix in ("", *LOGS):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    made.rename(path)
+    assert query(path, "PRAGMA journal_mode") == [("delete",)]
+
+
+def test_a_copy_put_in_place_by_hand_gets_a_log_again(filled: Path) -> None:
+    by_hand(filled)
+    assert ensure(filled) == []
+    assert query(filled, "PRAGMA journal_mode") == [("wal",)]
+    assert known(filled) == FACTS
+    with writing(filled) as writer, db.opened(filled, readonly=True, busy_seconds=0.1) as reader:
+        db.rows(reader, "BEGIN")
+        db.rows(reader, "SELECT * FROM facts")
+        with db.transaction(writer, filled):
+            facts.remove(writer, "user.boat", "shared")
+
+
+def test_a_copy_in_use_gets_its_log_later(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_hand(filled)
+    monkeypatch.setattr(db, "QUICK_BUSY_SECONDS", 0.05)
+    with db.opened(filled, readonly=True) as reader:
+        db.rows(reader, "BEGIN")
+        db.rows(reader, "SELECT * FROM facts")
+        assert ensure(filled) == []
+    assert query(filled, "PRAGMA journal_mode") == [("delete",)]
+    assert ensure(filled) == []
+    assert query(filled, "PRAGMA journal_mode") == [("wal",)]
+
+
+def test_what_a_killed_writer_left_half_done_in_a_copy_is_taken_back(
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a write-ahead log it stands in the file, and what was there before in a journal beside it."""
+    by_hand(filled)
+    writer = apsw.Connection(str(filled))
+    writer.execute("PRAGMA cache_size = 1")
+    writer.execute("BEGIN IMMEDIATE")
+    writer.execute("UPDATE facts SET value = 'half done'")
+    writer.execute("UPDATE lexicon_data SET block = zeroblob(length(block))")
+    killed = tmp_path / "killed"
+    shutil.copytree(filled.parent, killed)
+    writer.close()
+    assert (killed / "memory.db-journal").stat().st_size > 512
+    assert b"half done" in (killed / "memory.db").read_bytes()
+    with monkeypatch.context() as patch, pytest.raises(DatabaseUnwritable):
+        patch.setattr(os, "access", lambda *_: False)
+        ensure(killed / "memory.db")  # where it cannot be taken back, it is not shown either
+    assert ensure(killed / "memory.db") == []
+    assert known(killed / "memory.db") == FACTS
+    assert query(killed / "memory.db", "PRAGMA journal_mode") == [("wal",)]
+
+
+def test_a_journal_follows_the_file_it_belongs_to(filled: Path) -> None:
+    """Read into the rebuilt one it would be damage again."""
+    shutil.copy(filled, filled.with_name(f"memory.db.rebuilt-{STAMP}"))
+    os.rename(filled, aside(filled))
+    filled.with_name("memory.db-journal").write_bytes(b"of the damaged one")
+    assert ensure(filled)
+    assert known(filled) == FACTS
+    assert aside(filled, "-journal").read_bytes() == b"of the damaged one"
+
+
+def test_a_journal_without_its_database_is_not_read_into_a_new_one(db_path: Path) -> None:
+    db_path.parent.mkdir(parents=True)
+    db_path.with_name("memory.db-journal").write_bytes(b"of another one")
+    assert ensure(db_path) == []
+    assert known(db_path) == {}
+    assert [p.read_bytes() for p in recovery.set_aside_files(db_path)] == [b"of another one"]
+
+
 # --- a write-ahead log that was lost ----------------------------------------------------------------------------------
 
 
@@ -471,6 +721,10 @@ def test_every_file_that_may_hold_what_was_forgotten_is_named(filled: Path) -> N
         "memory.db.orphan-17-wal",
         "memory.db.facts-20260101T000000Z",
         "memory.db.rebuilt-20260101T000000Z",
+        "memory.db.restoring",
+        "memory.db.restoring-wal",
+        "memory.db.backup-20260101T000000Z.0badcafe.part",
+        "memory.db.restoring.0badcafe.part-journal",
         f"memory.db.damaged-{STAMP}",
     ]
     for name in (*made, "another.db.damaged-20260101T000000Z", "memory.db.key"):
@@ -515,7 +769,7 @@ def test_another_programs_database_is_no_damage_beside_a_sidecar(filled: Path) -
 
 def test_a_folder_in_its_place_is_refused(db_path: Path) -> None:
     db_path.mkdir(parents=True)
-    with pytest.raises(DatabaseUnwritable, match="is no file"):
+    with pytest.raises(DatabaseForeign, match="is no file"):
         ensure(db_path)
 
 
@@ -595,7 +849,7 @@ def test_a_second_recovery_within_a_second_overwrites_nothing(filled: Path) -> N
         filled.write_bytes(b"garbage %d" % n * 100)
         found.append(filled.read_bytes())
         assert ensure(filled)
-    asides = [p for p in recovery.set_aside_files(filled) if p.name[-4:] not in LOGS]
+    asides = [p for p in recovery.set_aside_files(filled) if not p.name.endswith(LOGS)]
     assert sorted(p.read_bytes() for p in asides) == sorted(found)
     assert known(filled) == FACTS
 
@@ -685,7 +939,7 @@ print(number)
 """
 
 
-@pytest.mark.parametrize("how", ["page 1", "lost log", "torn sidecar"])
+@pytest.mark.parametrize("how", ["page 1", "lost log", "torn sidecar", "marked page"])
 def test_a_kill_at_any_step_of_a_recovery_loses_nothing(unchecked: Path, tmp_path: Path, how: str) -> None:
     """Before each opening, renaming and removing of a file."""
     expected, buried = AFTERWARDS, 4
@@ -693,6 +947,11 @@ def test_a_kill_at_any_step_of_a_recovery_loses_nothing(unchecked: Path, tmp_pat
         with writing(unchecked) as connection:
             db.checkpoint(connection)
         bad_first_page(unchecked)
+    elif how == "marked page":
+        with writing(unchecked) as connection:
+            db.checkpoint(connection)
+        damaged_leaf(unchecked)
+        recovery.suspect(unchecked)
     elif how == "lost log":
         overwrite(unchecked.with_name("memory.db-wal"), 0, b"\0" * 32)
     else:
@@ -718,9 +977,9 @@ def test_a_kill_at_any_step_of_a_recovery_loses_nothing(unchecked: Path, tmp_pat
         ensure(path)
         assert known(path) == expected, number
         assert tombstones(path) == buried
-        asides = [p for p in recovery.set_aside_files(path) if ".damaged-" in p.name and p.name[-4:] not in LOGS]
+        asides = [p for p in recovery.set_aside_files(path) if ".damaged-" in p.name and not p.name.endswith(LOGS)]
         assert [p.read_bytes() for p in asides] == [broken], number
-        assert not {name for name in names(path) if ".new" in name or ".rebuilt" in name}
+        assert not {name for name in names(path) if ".new" in name or ".rebuilt" in name or ".check" in name}
         assert ensure(path) == []
         assert query(path, "SELECT count(*) FROM memory_events WHERE event_type = 'recover'") == [(1,)]
 
@@ -746,3 +1005,200 @@ def test_a_rebuilt_file_from_before_anything_moved_is_not_taken_for_a_database(f
     assert ensure(filled)
     assert filled.with_name(f"memory.db.facts-{STAMP}").exists()
     assert ".rebuilt-20260101T000000Z" not in names(filled)
+
+
+# --- a rebuilt file that came too late ----------------------------------------------------------------------------------
+
+
+def leave_rebuilt(path: Path) -> Path:
+    """As a recovery that is killed between its two names leaves it; the damaged file is set aside."""
+    garbage(path)
+    whole = path.parent.parent / "whole"
+    shutil.copytree(path.parent, whole)
+    ensure(whole / path.name)
+    os.rename(path, aside(path))
+    rebuilt = path.with_name(f"{path.name}.rebuilt-{STAMP}")
+    shutil.copy(whole / path.name, rebuilt)
+    return rebuilt
+
+
+def test_a_rebuilt_file_that_is_older_than_the_sidecar_brings_nothing_forgotten_back(filled: Path) -> None:
+    rebuilt = leave_rebuilt(filled)
+    kept = rebuilt.read_bytes()
+    ensure(filled)
+    forget(filled, "user.city")
+    rebuilt.write_bytes(kept)  # as if it had never been removed
+    for name in ("memory.db", "memory.db-wal", "memory.db-shm"):
+        filled.with_name(name).unlink(missing_ok=True)
+    (line,) = ensure(filled)
+    assert "was gone" in line and "memory.db.facts" in line
+    assert known(filled) == {key: value for key, value in FACTS.items() if key != "user.city"}
+    assert tombstones(filled) == 4
+    assert not rebuilt.exists()
+    assert ensure(filled) == []
+
+
+def test_a_rebuilt_file_goes_as_soon_as_a_sound_database_stands_there(filled: Path) -> None:
+    before = known(filled)
+    rebuilt = filled.with_name("memory.db.rebuilt-20260101T000000Z")
+    for busy in (True, False):
+        rebuilt.write_bytes(b"of another time")
+        if busy:
+            with db.lease(filled, 0):  # somebody may be rebuilding now
+                assert ensure(filled) == []
+            assert rebuilt.exists()
+        else:
+            assert ensure(filled) == []
+    assert not rebuilt.exists()
+    assert known(filled) == before
+
+
+# --- a look at the whole file, every week --------------------------------------------------------------------------------
+
+
+def damage_an_unread_page(path: Path) -> None:
+    """A row that only a look at the whole file can find."""
+    query(path, "INSERT INTO passages VALUES (7, 1, NULL, 0, 'main', 'owner', NULL, 0, x'00', 1)")
+
+
+def test_damage_that_nobody_reads_is_found_within_a_week(filled: Path) -> None:
+    lexicon_of_passages_alone(filled)
+    clock = Clock()
+    assert recovery.due(filled, clock.now), "it was never looked at"
+    assert recovery.ensure_checked(filled, clock) == []
+    damage_an_unread_page(filled)
+    assert recovery.ensure(filled, clock) == []
+    clock.advance(days=7, seconds=-1)
+    assert not recovery.due(filled, clock.now)
+    assert recovery.ensure_checked(filled, clock) == []
+    clock.advance(seconds=1)
+    (line,) = recovery.ensure_checked(filled, clock)
+    assert "passages outside the lexicon" in line
+    assert known(filled) == FACTS
+    assert not recovery.due(filled, clock.now), "what was just rebuilt is sound"
+
+
+def test_a_note_that_cannot_be_read_puts_the_look_off_no_further(filled: Path) -> None:
+    lexicon_of_passages_alone(filled)
+    recovery.ensure_checked(filled, Clock())
+    ((root,),) = query(filled, "SELECT rootpage FROM sqlite_master WHERE name = 'cursors'")
+    data = bytearray(filled.read_bytes())
+    data[(root - 1) * 4096 : (root - 1) * 4096 + 8] = b"\xff" * 8
+    filled.write_bytes(data)
+    (line,) = recovery.ensure_checked(filled, Clock())
+    assert "set aside" in line
+    assert known(filled) == FACTS
+
+
+def test_a_clock_that_was_wrong_does_not_put_the_look_off(filled: Path) -> None:
+    lexicon_of_passages_alone(filled)
+    clock = Clock()
+    clock.advance(days=3000)
+    recovery.ensure_checked(filled, clock)
+    assert recovery.due(filled, LATER)
+
+
+def test_a_look_that_is_due_waits_for_whoever_works_and_says_nothing(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(db, "QUICK_BUSY_SECONDS", 0.05)
+    with db.lease(filled, 0):
+        assert recovery.ensure_checked(filled, Clock()) == []
+    assert recovery.due(filled, LATER)
+
+
+@pytest.mark.parametrize("cell", ["created_at = '2026-11-30Tp8:00:00+00:00'", "created_at = 7", "event_type = x'00'"])
+def test_an_event_that_nobody_can_read_is_damage(filled: Path, cell: str) -> None:
+    query(filled, f"UPDATE memory_events SET {cell} WHERE id = 2")
+    with db.opened(filled, readonly=True) as connection, pytest.raises(DatabaseDamaged), db.explained(filled):
+        events.latest(connection, 50)
+    recovery.suspect(filled)
+    (line,) = ensure(filled)
+    assert "rows of memory_events that cannot be used" in line
+    assert known(filled) == FACTS
+
+
+# --- what is not known to be ours -----------------------------------------------------------------------------------------
+
+
+def foreign_database(application: int, *, table: str = "recipes") -> bytes:
+    connection = apsw.Connection("")
+    connection.execute(f"PRAGMA application_id = {application:d}")
+    connection.execute(f"CREATE TABLE {table} (name)")
+    data = bytearray(connection.serialize("main"))
+    connection.close()
+    data[100:140] = b"\xff" * 40
+    return bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("notes.txt", b"ten years of notes\n"),
+        ("notes.txt", b"x" * 9000),
+        ("browser.db", foreign_database(0)),
+        ("memory.db", foreign_database(7)),
+    ],
+)
+def test_what_is_not_shown_to_be_ours_does_not_move(db_path: Path, name: str, content: bytes) -> None:
+    path = db_path.with_name(name)
+    path.parent.mkdir()
+    path.write_bytes(content)
+    path.chmod(0o644)
+    recovery.suspect(path)
+    for act in (ensure, recovery.must_be_ours, lambda p: recovery.recover(p, Clock(), "damaged.")):
+        with pytest.raises(DatabaseForeign, match="CLAWMARK_DB_PATH"):
+            act(path)
+    assert [p.name for p in path.parent.iterdir()] == [name]
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (content, 0o644)
+
+
+@pytest.mark.parametrize("content", [b"garbage" * 1000, foreign_database(0), b"x"])
+@pytest.mark.parametrize(("sign", "said"), [(".facts", b"torn"), (".key", b"k" * 32), (".lock", b"4711")])
+def test_what_only_clawmark_leaves_beside_a_file_shows_that_it_is_ours(
+    db_path: Path, content: bytes, sign: str, said: bytes
+) -> None:
+    path = db_path.with_name("mine.sqlite")
+    path.parent.mkdir()
+    path.write_bytes(content)
+    path.with_name(path.name + sign).write_bytes(said)
+    recovery.must_be_ours(path)
+    (line,) = ensure(path)
+    assert aside(path).read_bytes() == content
+    assert "set aside" in line
+
+
+@pytest.mark.parametrize(
+    ("sign", "said"), [(".key", b"-----BEGIN"), (".key", b"x" * 900), (".lock", b""), (".lock", b"GEM\n")]
+)
+def test_what_others_leave_beside_a_file_shows_nothing(db_path: Path, sign: str, said: bytes) -> None:
+    path = db_path.with_name("Gemfile")
+    path.parent.mkdir()
+    path.write_bytes(b"source 'https://example.org'\n")
+    path.with_name(path.name + sign).write_bytes(said)
+    before = contents(path)
+    with pytest.raises(DatabaseForeign):
+        ensure(path)
+    assert contents(path) == before
+
+
+def test_the_name_that_nobody_gave_is_the_settings_default() -> None:
+    assert Settings().db_path.name == recovery.NAME
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe", "socket"])
+def test_what_is_no_file_is_refused_in_a_line(db_path: Path, kind: str) -> None:
+    db_path.parent.mkdir()
+    if kind == "folder":
+        db_path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(db_path)
+    else:
+        os.mknod(db_path, 0o600 | stat.S_IFSOCK)
+    before = os.lstat(db_path)
+    for act in (ensure, recovery.must_be_ours):
+        with pytest.raises(DatabaseForeign, match="is no file") as raised:
+            act(db_path)
+        assert raised.value.exit_code == 1
+    assert os.lstat(db_path) == before
+    assert names(db_path) == {""}

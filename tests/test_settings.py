@@ -178,3 +178,38 @@ def test_every_setting_has_a_description() -> None:
         assert field.description, name
     assert variable("db_path") == PREFIX + "DB_PATH"
     assert not [name for name in os.environ if name.startswith(PREFIX) and name != "CLAWMARK_SHARED"]
+
+
+@pytest.mark.parametrize("name", ["QUERY", "DOCUMENT"])
+def test_one_prefix_alone_is_refused_and_no_key_is_shown(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The other one would be the known model's, and the two need not fit together."""
+    monkeypatch.setenv(f"CLAWMARK_EMBEDDING_{name}_PREFIX", "query: ")
+    monkeypatch.setenv("CLAWMARK_EMBEDDING_API_KEY", "zq-canary")
+    with pytest.raises(SettingsError) as refused:
+        load()
+    assert "set both" in str(refused.value) and "zq-canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["localhost:8080/v1?api_key=zq-canary", "http://user:zq-canary@@h:0", "http://user:zq/canary@h:x"],
+)
+def test_a_mistyped_address_shows_no_password(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("CLAWMARK_EMBEDDING_URL", url)
+    with pytest.raises(SettingsError) as refused:
+        load()
+    assert "CLAWMARK_EMBEDDING_URL" in str(refused.value) and "canary" not in str(refused.value)
+
+
+def test_an_unknown_name_in_the_file_shows_no_value(machine: Path) -> None:
+    """It may be a key under a name with a slip in it."""
+    path = config_file()
+    path.parent.mkdir(parents=True)
+    path.write_text("CLAWMARK_EMBEDDING_APIKEY=zq-canary\n")
+    with pytest.raises(SettingsError) as refused:
+        load()
+    assert "CLAWMARK_EMBEDDING_APIKEY" in str(refused.value) and "zq-canary" not in str(refused.value)
+
+
+def test_settings_print_no_password() -> None:
+    assert "zq-canary" not in repr(Settings(embedding_url="http://user:zq-canary@127.0.0.1/v1"))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from clawmark import erase
 from clawmark.errors import DatabaseDamaged, DatabaseUnwritable
-from clawmark.store import db, events, facts, sidecar
+from clawmark.store import db, events, facts, files, sidecar
 
 SECRET = b"s" * 32
 
@@ -70,7 +70,7 @@ def test_it_holds_every_row_and_column(connection: apsw.Connection, db_path: Pat
     for table in sidecar.TABLES:
         assert sorted((tuple(row.values()) for row in found.tables[table]), key=repr) == rows_of(connection, table)
     assert len(found.facts) == len(found.tombstones) == 2
-    assert found.stamp == sidecar.stamp(db_path) == sidecar.newest_event(connection) == 2
+    assert found.stamp == sidecar.stamp(db_path) == events.newest(connection) == 2
 
 
 @given(st.lists(st.tuples(st.text(st.characters(codec="utf-8"), min_size=1), st.text(st.characters(codec="utf-8")))))
@@ -110,7 +110,8 @@ def test_one_that_says_the_same_already_is_left_alone(connection: apsw.Connectio
     sidecar.write(connection, db_path, LATER)
     before = sidecar.path_of(db_path).stat()
     sidecar.write(connection, db_path, Clock(LATER.replace(year=2027))())
-    assert sidecar.path_of(db_path).stat() == before
+    after = sidecar.path_of(db_path).stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
     remember(connection, db_path, "pref.editor", "Kakoune")
     sidecar.write(connection, db_path, LATER)
     assert [row["value"] for row in read(db_path).facts] == ["Kakoune"]
@@ -150,11 +151,11 @@ def test_inside_a_transaction_its_stamp_is_what_an_aborted_commit_leaves(
         erase.erase_fact(connection, "pref.editor", "shared", SECRET, LATER)
         sidecar.write(connection, db_path, LATER)
         raise KeyboardInterrupt
-    assert read(db_path).stamp == sidecar.newest_event(connection) == 1
+    assert read(db_path).stamp == events.newest(connection) == 1
     forget(connection, db_path, "pref.editor")
     assert read(db_path).stamp == 1
     sidecar.write(connection, db_path, LATER)
-    assert read(db_path).stamp == sidecar.newest_event(connection) == 2
+    assert read(db_path).stamp == events.newest(connection) == 2
 
 
 def write_of_its_own(path: Path) -> None:
@@ -279,3 +280,60 @@ def test_a_planted_link_is_not_followed(connection: apsw.Connection, db_path: Pa
     assert target.read_bytes() == b"somebody's"
     assert query(db_path, "SELECT count(*) FROM facts") == [(1,)]
     assert os.path.islink(sidecar.path_of(db_path)) == (name == "memory.db.facts")
+
+
+def test_a_sidecar_that_cannot_be_saved_is_only_said(
+    connection: apsw.Connection, db_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sidecar.path_of(db_path).symlink_to(db_path.parent / "elsewhere")
+    sidecar.save(connection, db_path, LATER)
+    assert "sidecar_not_written reason=" in caplog.text
+    sidecar.path_of(db_path).unlink()
+    sidecar.save(connection, db_path, LATER)
+    assert sidecar.read(db_path) is not None
+
+
+# --- what a database must not do to it --------------------------------------------------------------------------------
+
+
+def test_a_later_one_gets_another_name_when_the_database_has_lost_something(
+    connection: apsw.Connection, db_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    remember(connection, db_path, "pref.editor", "Helix")
+    sidecar.write(connection, db_path, LATER)
+    later = sidecar.State(99, {"facts": read(db_path).facts, "tombstones": []})
+    sidecar.put(db_path, later, LATER)
+    content = sidecar.path_of(db_path).read_bytes()
+    sidecar.write(connection, db_path, LATER)
+    (aside,) = db_path.parent.glob("memory.db.facts-*")
+    assert aside.read_bytes() == content
+    assert "sidecar_set_aside" in caplog.text
+    assert read(db_path).stamp == events.newest(connection)
+    remember(connection, db_path, "pref.shell", "fish")
+    sidecar.write(connection, db_path, LATER)  # an older one is replaced
+    assert list(db_path.parent.glob("memory.db.facts-*")) == [aside]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE facts SET updated_at = '2026-11-30Tp8:00:00+00:00'",
+        "UPDATE facts SET source = 'uses'",
+        "UPDATE facts SET confidence = 'high'",
+        "INSERT INTO tombstones VALUES (x'00', 'key', 'once', NULL)",
+    ],
+)
+def test_a_row_that_nobody_can_use_does_not_take_the_place_of_a_good_one(
+    connection: apsw.Connection, db_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    remember(connection, db_path, "pref.editor", "Helix")
+    sidecar.write(connection, db_path, LATER)
+    before = sidecar.path_of(db_path).read_bytes()
+    connection.execute(damage)
+    with pytest.raises(DatabaseDamaged, match="cannot be used"):
+        sidecar.write(connection, db_path, LATER)
+    assert not files.mark_of(db_path).exists()
+    sidecar.save(connection, db_path, LATER)
+    assert "sidecar_not_written" in caplog.text
+    assert files.mark_of(db_path).exists()
+    assert sidecar.path_of(db_path).read_bytes() == before

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +14,17 @@ import pytest
 from helpers import Clock, Log, fake, fill, open_memory, query, recalled
 
 from clawmark import memory as memories
+from clawmark import transfer
 from clawmark.embed import Failure, Kind
 from clawmark.embed.probe import PROBE, Prober, same
-from clawmark.errors import EmbedderDown
+from clawmark.errors import EmbedderDown, EmbedderError, SourceAbsent
+from clawmark.jobs import embedder as policy
 from clawmark.jobs import vectors as job
 from clawmark.memory import Memory
 from clawmark.model import Space
+from clawmark.recall.meaning import Meaning
+from clawmark.settings import Settings
+from clawmark.store.spaces import Stored
 from clawmark.testing import FakeEmbedder
 
 SPACE_OF_EACH_VECTOR = (
@@ -28,7 +36,7 @@ def event_types(memory: Memory) -> list[str]:
     return [event.event_type for event in reversed(memory.events())]
 
 
-PROBES = 4
+PROBES = 2
 """How often a new model is asked for its probe before its space is opened."""
 
 
@@ -72,7 +80,7 @@ def test_the_probe_goes_along_and_the_results_keep_their_places(count: int, kind
         assert not isinstance(result, Failure) and not isinstance(alone, Failure)
         assert np.array_equal(result, alone)
     (alone,) = embedder.embed([PROBE])
-    assert not isinstance(alone, Failure) and np.array_equal(probed.probe, alone)
+    assert probed.probe is not None and np.array_equal(probed.probe, np.asarray(alone))
 
 
 def test_without_the_probe_nothing_is_taken() -> None:
@@ -80,20 +88,18 @@ def test_without_the_probe_nothing_is_taken() -> None:
         Prober(fake(poisoned=["brown fox"])).embed(["some text"], "document")
 
 
-def test_a_model_that_cannot_change_is_asked_for_its_probe_once() -> None:
+def test_a_model_that_cannot_change_is_asked_without_its_probe() -> None:
     embedder = fake()
     embedder.fixed = True
     calls: list[int] = []
     ask = embedder.embed
     embedder.embed = lambda texts, kind="document": (calls.append(len(texts)), ask(texts, kind))[1]  # type: ignore[method-assign]
-    prober = Prober(embedder)
-    prober.embed(["one", "two"], "document")
-    prober.embed(["three", "four"], "document")
-    assert calls == [3, 2]
+    assert Prober(embedder).embed(["one", "two"], "document").probe is None
+    assert calls == [2]
 
 
 def test_other_weights_are_another_probe() -> None:
-    one, two = (Prober(fake(weights=weights)).embed([], "document").probe for weights in (0, 1))
+    one, two = (Prober(fake(weights=weights)).probe("document") for weights in (0, 1))
     assert same(one, one)
     assert not same(one, two)
 
@@ -212,9 +218,9 @@ def test_where_the_old_model_is_gone_the_growing_space_is_searched(
         seen = noted(monkeypatch)
         memory.search("topic29")
         with memory._reading() as connection:
-            vector, snapshot = memory._meaning.of(connection, "topic29") or (None, None)
-    assert seen[0][1] is not None
-    assert vector is not None and snapshot is not None
+            space = memory._meaning.spaces(connection)[1].space
+            snapshot = memory._meaning.snapshot(connection, space)
+    assert seen[0][1] is not None and snapshot is not None
     ours = query(db_path, "SELECT passage_id FROM message_vectors WHERE space_id = 2 ORDER BY 1")
     assert 0 < len(ours) < 30
     assert sorted(snapshot.ids.tolist()) == [row[0] for row in ours]
@@ -417,3 +423,254 @@ def test_a_text_that_cannot_be_read_is_never_given_up(db_path: Path, log: Log, c
             clock.advance(days=1.5)
         assert memory.status().pending == {"text_gone": 3}
         assert memory.status().given_up == 0
+
+
+# --- what must not happen ---------------------------------------------------------------------------------------------
+
+
+def test_a_log_that_is_absent_switches_nothing(db_path: Path, log: Log, clock: Clock) -> None:
+    """A disk that is not mounted: every text is gone for now, and no model has made a single vector."""
+    fill(log, 20)
+    with open_memory(db_path, log, embedder=fake("one"), clock=clock) as memory:
+        memory.sync()
+    log.absent = True
+    with open_memory(db_path, log, embedder=fake("two"), clock=clock) as memory:
+        with pytest.raises(SourceAbsent):
+            memory.sync()
+        with pytest.raises(SourceAbsent):
+            memory.reembed()
+    assert query(db_path, SPACE_OF_EACH_VECTOR) == [("one", 20)]
+    log.absent = False
+    with open_memory(db_path, log, embedder=fake("two"), clock=clock) as memory:
+        assert memory.sync().vectors == 20
+
+
+def test_a_stream_that_cannot_be_read_holds_up_the_switch(db_path: Path, log: Log, clock: Clock) -> None:
+    fill(log, 20)
+    log.say("the boat is called Sira and lies in the harbour", "other")
+    with open_memory(db_path, log, embedder=fake("one"), clock=clock) as memory:
+        memory.sync()
+    log.say("a new sentence about something else entirely", "other")
+    log.broken.add("other")
+    with open_memory(db_path, log, embedder=fake("two"), clock=clock) as memory:
+        assert memory.sync().failures
+        space = memory.status().space
+        assert space is not None and (space.model, space.vectors) == ("one", 21)
+        log.broken.clear()
+        memory.sync()
+        space = memory.status().space
+        assert space is not None and space.model == "two"
+
+
+def test_a_restored_backup_of_another_model_meets_no_kept_query(db_path: Path, log: Log, clock: Clock) -> None:
+    """Row numbers of spaces come anew with a backup; the spaces themselves do not."""
+    fill(log, 5)
+    elsewhere = db_path.with_name("other.db")
+    with open_memory(elsewhere, log, embedder=fake("two", 32), clock=clock) as memory:
+        memory.sync()
+    copied = transfer.backup(elsewhere, None, clock)
+    embedder = fake("one")
+    with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
+        memory.sync()
+        assert memory.search("topic3").recalled
+        transfer.restore(db_path, copied, clock, wait_seconds=5)
+        assert memory.search("topic3").recalled, "by its words"
+
+
+def test_reembed_says_why_there_is_no_embedder(db_path: Path, log: Log, clock: Clock) -> None:
+    settings = Settings(db_path=db_path, embedding_url="http://192.0.2.7/v1", embedding_model="m")
+    with open_memory(db_path, log, embedder=fake("m"), clock=clock) as memory:
+        fill(log, 3)
+        memory.sync()
+    opened = Memory.open(settings, sources=[log], clock=clock)
+    with opened as memory, pytest.raises(EmbedderError, match="CLAWMARK_ALLOW_REMOTE"):
+        memory.reembed()
+
+
+def test_nothing_is_embedded_while_clawmark_is_off(db_path: Path, log: Log, clock: Clock) -> None:
+    fill(log, 3)
+    embedder = fake()
+    embedder.down = True
+    with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
+        memory.sync()
+        embedder.down = False
+    with Memory.open(Settings(db_path=db_path, disabled=True), sources=[log], embedder=embedder, clock=clock) as memory:
+        assert (memory.sync().vectors, memory.reembed().vectors) == (0, 0)
+
+
+def test_an_embedder_that_answers_again_is_said_though_it_refuses_the_text(
+    db_path: Path, log: Log, clock: Clock
+) -> None:
+    log.say("the lapisgecko sits on the warm wall again")
+    embedder = fake(poisoned=["lapisgecko"])
+    embedder.down = True
+    with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
+        memory.sync()
+        embedder.down = False
+        memory.sync()
+        assert event_types(memory)[-1] == "embedder_available"
+        assert not any("down" in problem for problem in memory.status().problems)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_balancer_over_two_models_never_has_them_compared(
+    db_path: Path, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Each answer is of the one or the other model, by chance: passages of one are never met by queries of the other."""
+    fill(log, 20)
+    embedder = fake()
+    ask, rng = embedder.embed, random.Random(seed)
+
+    def by_chance(texts: Sequence[str], kind: Kind = "document") -> Any:
+        embedder.weights = rng.randrange(2)
+        return ask(texts, kind)
+
+    monkeypatch.setattr(embedder, "embed", by_chance)
+    compared: list[tuple[Stored, str, Any]] = []
+    with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
+        for _ in range(3):
+            memory.sync()
+        with memory._reading() as connection:
+            used = memory._meaning.spaces(connection)
+            held = [memory._meaning.snapshot(connection, stored.space) for stored in used]
+        for number in range(20):
+            space, vector = memory._meaning.vector(used, f"topic{number}") or (None, None)
+            compared += [(stored, f"topic{number}", vector) for stored in used if stored.space == space]
+    model_of = {
+        stored.space: weights
+        for stored in used
+        for weights in (0, 1)
+        if same(stored.document_probe or b"", Prober(fake(weights=weights)).probe("query"))
+    }
+    for stored, said, vector in compared:
+        assert np.allclose(vector, np.asarray(fake(weights=model_of[stored.space]).embed([said])[0]))
+    said_in = dict(enumerate((message.text for message in log.messages()), 1))
+    for snapshot in held:
+        assert snapshot is not None
+        for passage, vector in zip(snapshot.ids.tolist(), snapshot.vectors, strict=True):
+            (expected,) = fake(weights=model_of[snapshot.space]).embed([said_in[passage]])
+            assert np.allclose(vector, np.asarray(expected))
+
+
+def test_a_model_that_refuses_everything_takes_nobodys_place(db_path: Path, log: Log, clock: Clock) -> None:
+    """It answers the probe and nothing else: the old vectors stay, and nothing negative is reported."""
+    fill(log, 50)
+    with open_memory(db_path, log, embedder=fake("one"), clock=clock) as memory:
+        memory.sync()
+    with open_memory(db_path, log, embedder=fake("two", poisoned=["sentence"]), clock=clock) as memory:
+        for _ in range(4):
+            assert memory.sync().vectors == 0
+            clock.advance(days=2)
+        space = memory.status().space
+        assert space is not None and (space.model, space.vectors) == ("one", 50)
+    assert query(db_path, SPACE_OF_EACH_VECTOR) == [("one", 50)]
+
+
+def test_a_few_texts_that_are_refused_hold_up_no_switch_and_many_do(db_path: Path, log: Log, clock: Clock) -> None:
+    for number in range(100):
+        log.say(f"{'rare' if number < 8 else 'some'} sentence number {number} of some length")
+    with open_memory(db_path, log, embedder=fake("one"), clock=clock) as memory:
+        memory.sync()
+    for model, poisoned, expected in (("two", "some", "one"), ("three", "rare", "three")):
+        with open_memory(db_path, log, embedder=fake(model, poisoned=[poisoned]), clock=clock) as memory:
+            memory.sync()
+            space = memory.status().space
+            assert space is not None and space.model == expected
+
+
+def test_prompts_do_not_wait_for_each_others_embedding(db_path: Path, log: Log, clock: Clock) -> None:
+    fill(log, 5)
+    embedder = fake()
+    embedder.endpoint = "http://127.0.0.1:1"
+    with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
+        memory.sync()
+        ask, together = embedder.embed, threading.Barrier(4)
+
+        def all_at_once(texts: Sequence[str], kind: Kind = "document") -> Any:
+            together.wait(timeout=10)  # breaks unless the others are being embedded too
+            return ask(texts, kind)
+
+        embedder.embed = all_at_once  # type: ignore[method-assign]
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(memory.search, [f"topic{number}" for number in range(4)]))
+    assert all(answer.recalled for answer in found)
+
+
+def test_an_embedder_that_fails_slowly_is_left_alone(
+    db_path: Path, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it answers: a refusal and another model's vector cost the next prompts as little as a hanging server."""
+    now = [0.0]
+    calls: list[int] = []
+
+    class Slow(FakeEmbedder):
+        def embed(self, texts: Sequence[str], kind: Kind = "document") -> Any:
+            if kind == "query":
+                calls.append(len(texts))
+                now[0] += 0.9
+            return super().embed(texts, kind)
+
+    fill(log, 5)
+    embedder = Slow(64)
+    with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
+        memory.sync()
+        calls.clear()
+        memory._meaning = Meaning(memory.settings, embedder, monotonic=lambda: now[0])
+        for break_ in ({"poisoned": ("topic",)}, {"weights": 1}, {"down": True}):
+            for name, value in break_.items():
+                monkeypatch.setattr(embedder, name, value)
+            for number in range(3):
+                assert memory.search(f"topic{number}").recalled
+            assert len(calls) == 1, break_
+            monkeypatch.undo()
+            calls.clear()
+            now[0] += 60
+
+
+def test_an_outage_of_another_kind_or_server_is_another_event(db_path: Path, log: Log, clock: Clock) -> None:
+    fill(log, 3)
+
+    class Failing(FakeEmbedder):
+        reason = "answered 503"
+
+        def embed(self, texts: Sequence[str], kind: Kind = "document") -> Any:
+            raise EmbedderDown(f"{self.name} {self.reason}, ask again in {random.randrange(100)} s")
+
+    embedder = Failing(64)
+    with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
+        for name, reason in (("one", "answered 503"), ("one", "answered 401"), ("two", "answered 401")):
+            embedder.name, embedder.reason = name, reason
+            memory.sync()
+            memory.sync()
+            assert any(name in problem and reason in problem for problem in memory.status().problems)
+        assert event_types(memory) == ["embedder_unavailable"] * 3
+
+
+def test_an_outage_is_said_although_every_vector_is_made(db_path: Path, log: Log, clock: Clock) -> None:
+    """Prompts run on words then."""
+    fill(log, 3)
+    embedder = fake()
+    with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
+        memory.sync()
+        embedder.down = True
+        memory.sync()
+        assert any("down" in problem for problem in memory.status().problems)
+
+
+def test_a_shell_without_the_url_makes_nothing_anew(
+    db_path: Path, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gateway has CLAWMARK_EMBEDDING_URL and a cron job has not: the local model must not take the store over."""
+    fill(log, 3)
+    remote = fake("served")
+    remote.endpoint = "http://127.0.0.1:9"
+    with open_memory(db_path, log, embedder=remote, clock=clock) as memory:
+        memory.sync()
+    fill(log, 1)
+    local = fake("local")
+    monkeypatch.setattr(policy, "choose", lambda settings, background: local)
+    with Memory.open(Settings(db_path=db_path), sources=[log], clock=clock) as memory:
+        assert memory.sync().pending == 1
+        assert "CLAWMARK_EMBEDDER=local" in str(memory.events(1)[0].detail)
+    with Memory.open(Settings(db_path=db_path, embedder="local"), sources=[log], clock=clock) as memory:
+        assert memory.sync().vectors == 4

@@ -16,7 +16,7 @@ import apsw
 import pytest
 from helpers import LATER, Clock, Log, dump, fixture, open_memory, opened, query, recalled, residue
 
-from clawmark import transfer
+from clawmark import keys, transfer
 from clawmark.errors import (
     ClawmarkError,
     DatabaseBusy,
@@ -27,7 +27,7 @@ from clawmark.errors import (
     UsageError,
 )
 from clawmark.store import copy as copies
-from clawmark.store import db, facts, keyfile, migrations, recovery, sidecar
+from clawmark.store import db, facts, files, keyfile, migrations, recovery, sidecar
 
 STAMP = "20261201T120000Z"
 
@@ -178,6 +178,42 @@ def test_a_linked_memory_is_copied_and_restored_where_it_really_is(filled: Path,
     assert made.parent == filled.parent
     restore(link, made)
     assert link.is_symlink() and beside(filled) >= {f"memory.db.replaced-{STAMP}"}
+
+
+def foreign(path: Path) -> bytes:
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    return path.read_bytes()
+
+
+def test_another_programs_database_is_not_backed_up(tmp_path: Path) -> None:
+    path = tmp_path / "theirs" / "state.db"
+    path.parent.mkdir()
+    before = foreign(path)
+    with pytest.raises(DatabaseForeign, match=r"state\.db"):
+        backup(path)
+    path.write_text("ten years of notes")
+    with pytest.raises(DatabaseForeign, match=r"state\.db"):
+        backup(path)
+    path.write_bytes(before)
+    assert beside(path) == {"state.db"}
+
+
+def test_a_database_of_the_old_clawmark_is_backed_up(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    fixture("typescript").sample(path)
+    before = content(path)
+    made = backup(path)
+    assert content(made) == content(path) == before
+
+
+def test_schema_1_of_another_program_is_not_backed_up(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    fixture("typescript").sample(path)
+    query(path, "DROP TABLE message_vectors")
+    with pytest.raises(DatabaseForeign, match=r"old\.db"):
+        backup(path)
 
 
 def test_a_folder_that_is_missing_is_named(filled: Path, tmp_path: Path) -> None:
@@ -418,7 +454,7 @@ def test_a_value_from_before_a_forgotten_one_stays_away(filled: Path, log: Log) 
     assert "user.city" not in values(filled)
 
 
-def test_with_another_key_what_was_forgotten_is_erased_and_the_line_says_what_is_lost(
+def test_with_another_key_what_was_forgotten_is_erased_and_the_line_says_so(
     filled: Path, log: Log, tmp_path: Path
 ) -> None:
     made = backup(filled, tmp_path / "mine.db")
@@ -427,9 +463,12 @@ def test_with_another_key_what_was_forgotten_is_erased_and_the_line_says_what_is
     own = keyfile.known(keyfile.key_path(filled))
     with open_memory(filled, log) as memory:
         memory.forget("user.city")
+    kept = query(filled, "SELECT hash FROM tombstones")
     said = restore(filled, made)
     assert "user.city" not in values(filled)
-    assert "another key" in said
+    assert "another key; tombstones of what was forgotten here under the one before were kept" in said
+    assert f"memory.db.replaced-{STAMP}.key" in said
+    assert kept and set(kept) <= set(query(filled, "SELECT hash FROM tombstones"))
     assert keyfile.known(keyfile.key_path(filled)) == other
     assert keyfile.known(keyfile.key_path(filled.with_name(f"memory.db.replaced-{STAMP}"))) == own
     hashes = {row[0] for row in query(filled, "SELECT hash FROM tombstones")}
@@ -462,6 +501,89 @@ def test_restoring_twice_with_another_key_brings_nothing_back(filled: Path, log:
         assert "user.city" not in values(filled)
 
 
+def test_tombstones_outlive_another_key_without_a_trail(filled: Path, log: Log, tmp_path: Path) -> None:
+    first, other = backup(filled, tmp_path / "first.db"), backup(filled, tmp_path / "other.db")
+    query(other, "DELETE FROM facts")
+    keyfile.key_path(other).write_bytes(b"o" * 32)
+    with open_memory(filled, log) as memory:
+        memory.forget("user.city")
+    spoil(filled, "header")
+    recovery.ensure(filled, Clock())
+    assert not query(filled, "SELECT 1 FROM memory_events WHERE event_type = 'forget'")
+    restore(filled, other)
+    restore(filled, first)
+    assert values(filled) == {"pref.editor": "Helix"}
+
+
+def test_with_the_key_lost_and_the_right_one_beside_the_backup_nothing_is_lost_or_noted(
+    filled: Path, log: Log, tmp_path: Path
+) -> None:
+    made = backup(filled, tmp_path / "mine.db")
+    with open_memory(filled, log) as memory:
+        memory.set("user.address", f"{CANARY} street 4")
+        memory.forget("user.address")
+    hashes = set(query(filled, "SELECT hash, kind FROM tombstones"))
+    keyfile.key_path(filled).unlink()
+    said = restore(filled, made)
+    assert hashes and hashes == set(query(filled, "SELECT hash, kind FROM tombstones"))
+    assert "Note" not in said
+
+
+@pytest.mark.parametrize("given", [None, b"o" * 32])
+def test_with_the_key_lost_and_another_one_beside_the_backup_the_line_says_so(
+    filled: Path, log: Log, tmp_path: Path, given: bytes | None
+) -> None:
+    made = backup(filled, tmp_path / "mine.db")
+    with open_memory(filled, log) as memory:
+        memory.forget("user.city")
+    keyfile.key_path(filled).unlink()
+    keyfile.key_path(made).unlink()
+    if given:
+        files.replace(keyfile.key_path(made), given, tmp_path / "draft")
+    said = restore(filled, made)
+    assert "the key of this memory was missing" in said
+    assert values(filled) == {"pref.editor": "Helix"}  # the trail knows
+
+
+def test_what_was_said_anew_under_another_key_has_no_tombstone_once_the_first_is_back(
+    filled: Path, log: Log, tmp_path: Path
+) -> None:
+    first, other = backup(filled, tmp_path / "first.db"), backup(filled, tmp_path / "other.db")
+    keyfile.key_path(other).write_bytes(b"o" * 32)
+    with open_memory(filled, log) as memory:
+        memory.forget("user.city")
+    restore(filled, other)
+    with open_memory(filled, log) as memory:
+        memory.set("user.city", "Gothenburg")
+    restore(filled, first)
+    assert values(filled)["user.city"] == "Gothenburg"
+    secret = keyfile.secret(keyfile.key_path(filled))
+    assert secret == keyfile.known(keyfile.key_path(first))
+    own = {h for _, h in facts.tombstones(secret, "shared", "user.city", "Gothenburg")}
+    assert not own & {row[0] for row in query(filled, "SELECT hash FROM tombstones")}
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE facts SET updated_at = 'yesterday'",
+        "UPDATE facts SET value = CAST(x'ff' AS TEXT)",
+        "UPDATE memory_events SET created_at = 'yesterday'",
+        "INSERT INTO tombstones (hash, kind, created_at) VALUES (x'00', 'key', 'yesterday')",
+    ],
+)
+def test_a_memory_with_rows_that_nobody_can_read_can_be_replaced(filled: Path, log: Log, sql: str) -> None:
+    made = backup(filled)
+    with open_memory(filled, log) as memory:
+        memory.forget("user.city")
+    query(filled, sql)
+    restore(filled, made)
+    assert values(filled) == {"pref.editor": "Helix"}
+    assert recovery.ensure(filled, Clock()) == []
+    with open_memory(filled, log) as memory:
+        assert [fact.key for fact in memory.facts()] == ["pref.editor"]
+
+
 def test_a_damaged_database_is_set_aside_and_its_sidecar_says_what_was_forgotten(filled: Path, log: Log) -> None:
     made = backup(filled)
     with open_memory(filled, log) as memory:
@@ -483,6 +605,19 @@ def test_without_a_sidecar_the_line_says_what_could_not_be_known(filled: Path) -
     sidecar.discard(filled)
     filled.write_bytes(b"garbage" * 2000)
     assert "could not be read" in restore(filled, made)
+
+
+def test_what_a_killed_recovery_left_goes_with_a_restore(filled: Path, tmp_path: Path) -> None:
+    made, left = backup(filled, tmp_path / "mine.db"), filled.with_name(f"memory.db.rebuilt-{STAMP}")
+    shutil.copy(filled, left)
+    spoil(made, "page")
+    with pytest.raises(DatabaseDamaged):
+        restore(filled, made)
+    assert left.exists()
+    made.unlink()
+    keyfile.key_path(made).unlink()
+    restore(filled, backup(filled, made))
+    assert not left.exists()
 
 
 def test_a_log_without_its_database_is_not_read_into_the_new_one(filled: Path, log: Log, tmp_path: Path) -> None:
@@ -526,6 +661,54 @@ def test_a_damaged_backup_is_refused_and_nothing_changes(filled: Path, tmp_path:
     assert (content(filled), beside(filled)) == (before, names)
 
 
+WRONG = {
+    "time of a fact": ("UPDATE facts SET updated_at = 'yesterday'", "facts"),
+    "time without offset": ("UPDATE facts SET observed_at = '2026-01-01'", "facts"),
+    "writer": ("UPDATE facts SET source = 'nobody'", "facts"),
+    "confidence": ("UPDATE facts SET confidence = 'much'", "facts"),
+    "key": ("UPDATE facts SET key = 'pref.x' || char(10) || 'y' WHERE key = 'pref.editor'", r"pref\.x\\ny"),
+    "scope": ("UPDATE facts SET scope = 'a' || char(27) || '[2J' WHERE key = 'pref.editor'", r"pref\.editor"),
+    "time of an event": ("UPDATE memory_events SET created_at = 'yesterday'", "memory_events"),
+    "tombstone": ("INSERT INTO tombstones (hash, kind, created_at) VALUES ('text', 'key', 'yesterday')", "tombstones"),
+    "no UTF-8": ("UPDATE facts SET value = CAST(x'ff' AS TEXT)", "facts"),
+    "lexicon": ("DELETE FROM lexicon WHERE rowid = 1", "lexicon"),
+    "trigger": ("CREATE TRIGGER t AFTER INSERT ON memory_events BEGIN DELETE FROM facts; END", "the trigger 't'"),
+    "view": ("CREATE VIEW v AS SELECT 1", "the view 'v'"),
+    "table": ("CREATE TABLE more (x)", "the table 'more'"),
+    "index": ("CREATE INDEX one ON memory_events (source)", "the index 'one'"),
+    "table is missing": ("DROP TABLE facts", "the table 'facts' is missing"),
+    "index is missing": ("DROP INDEX memory_events_by_key", "memory_events_by_key' is missing"),
+    "column": ("ALTER TABLE facts ADD COLUMN more", "the table 'facts' is not as"),
+    "step": ("DELETE FROM schema_version WHERE version = 3", "endpoint"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_backup_that_can_be_no_memory_is_refused_in_a_line_that_says_why(
+    filled: Path, tmp_path: Path, wrong: str
+) -> None:
+    made = backup(filled, tmp_path / "mine.db")
+    sql, named = WRONG[wrong]
+    query(made, sql)
+    check_refused(filled, made, named)
+
+
+def test_a_view_in_the_place_of_a_table_is_refused(filled: Path, tmp_path: Path) -> None:
+    made = backup(filled, tmp_path / "mine.db")
+    query(made, "DROP TABLE tombstones")
+    query(made, "CREATE VIEW tombstones AS SELECT x'00' AS hash, 'key' AS kind, '' AS created_at, NULL AS expires_at")
+    check_refused(filled, made, "the view 'tombstones'")
+
+
+def check_refused(filled: Path, made: Path, named: str) -> None:
+    before, names, stored = content(filled), beside(filled), made.read_bytes()
+    with pytest.raises(DatabaseDamaged, match=rf"mine\.db.*{named}") as refused:
+        restore(filled, made)
+    assert "nothing was changed" in str(refused.value) and "\n" not in str(refused.value)
+    assert "restoring" not in str(refused.value)
+    assert (content(filled), beside(filled), made.read_bytes()) == (before, names, stored)
+
+
 def test_a_newer_backup_is_refused(filled: Path, tmp_path: Path) -> None:
     made = backup(filled, tmp_path / "mine.db")
     query(made, "INSERT INTO schema_version VALUES (99, 'x')")
@@ -554,14 +737,28 @@ def test_another_programs_database_is_not_replaced(filled: Path, tmp_path: Path)
     made = backup(filled, tmp_path / "mine.db")
     other = tmp_path / "other" / "state.db"
     other.parent.mkdir()
-    connection = apsw.Connection(str(other))
-    connection.execute("CREATE TABLE theirs (x)")
-    connection.close()
-    before = other.read_bytes()
-    with pytest.raises(DatabaseForeign, match=r"state\.db"):
-        restore(other, made)
-    assert other.read_bytes() == before
-    assert not [name for name in beside(other) if "replaced" in name or "restoring" in name]
+    before = foreign(other)
+    other.chmod(0o644)
+    lock = other.with_name("state.db.lock")
+    lock.write_text("4242")
+    lock.chmod(0o644)
+    for source in (made, sidecar.path_of(filled)):
+        with pytest.raises(DatabaseForeign, match=r"state\.db"):
+            restore(other, source)
+        assert other.read_bytes() == before and lock.read_text() == "4242"
+        assert {stat.S_IMODE(path.stat().st_mode) for path in (other, lock)} == {0o644}
+        assert beside(other) == {"state.db", "state.db.lock"}
+
+
+def test_a_text_that_is_no_memory_is_not_replaced(filled: Path, tmp_path: Path) -> None:
+    made = backup(filled, tmp_path / "mine.db")
+    notes = tmp_path / "other" / "notes"
+    notes.parent.mkdir()
+    notes.write_text("ten years of notes\n" * 100)
+    for source in (made, sidecar.path_of(filled)):
+        with pytest.raises(DatabaseForeign, match="notes"):
+            restore(notes, source)
+        assert notes.read_text() == "ten years of notes\n" * 100 and beside(notes) == {"notes"}
 
 
 def test_the_memory_itself_is_no_backup(filled: Path) -> None:
@@ -632,9 +829,9 @@ def dying(original):
         return original(*args, **kwargs)
     return die_before
 for module, name in [
-    (os, "link"), (os, "rename"), (os, "replace"), (events, "add"), (erase, "finish"), (copy, "present"),
+    (os, "link"), (os, "rename"), (os, "replace"), (events, "add"), (erase, "finish"), (transfer, "_present"),
     (copy, "copy_database"), (copy, "write_new"), (copy, "exchange"), (copy, "empty_log"), (files, "replace"),
-    (sidecar, "write"),
+    (copy, "change_key"), (copy, "settle_key"), (sidecar, "write"),
 ]:
     setattr(module, name, dying(getattr(module, name)))
 transfer.restore(place, source, lambda: datetime(2026, 12, 1, 12, tzinfo=UTC), 5)
@@ -668,6 +865,7 @@ def test_a_kill_leaves_the_old_database_or_the_new_one(tmp_path: Path, log: Log,
     connection.close()
     if state == "damaged":
         start.write_bytes(b"garbage" * 2000)
+    own = keyfile.known(keyfile.key_path(start))
     outcomes = set()
     step = 0
     while True:
@@ -675,6 +873,11 @@ def test_a_kill_leaves_the_old_database_or_the_new_one(tmp_path: Path, log: Log,
         path = tmp_path / str(step) / "memory.db"
         shutil.copytree(start.parent, path.parent)
         was_killed = killed(path, made, step)
+        copies.finish_key_change(path)
+        if state == "other key":
+            key = keyfile.known(keyfile.key_path(path))
+            assert key == (b"o" * 32 if values(path)["pref.editor"] == "Helix" else own)
+            assert not [name for name in beside(path) if ".key.old" in name]
         recovery.ensure(path, Clock())  # brings a damaged one back from its sidecar
         found = values(path)
         assert found in ({"pref.editor": "Emacs"}, {"pref.editor": "Helix"})
@@ -687,6 +890,22 @@ def test_a_kill_leaves_the_old_database_or_the_new_one(tmp_path: Path, log: Log,
         if not was_killed:
             break
     assert step > 10 and outcomes == {"Emacs", "Helix"}
+
+
+def test_a_restore_that_fails_leaves_the_key(filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, own = backup(filled, tmp_path / "mine.db"), keyfile.known(keyfile.key_path(filled))
+    keyfile.key_path(made).write_bytes(b"o" * 32)
+    change = copies.change_key
+
+    def fail(path: Path, key: bytes) -> None:
+        change(path, key)
+        raise apsw.FullError("no room")
+
+    monkeypatch.setattr(copies, "change_key", fail)
+    with pytest.raises(DatabaseUnwritable):
+        restore(filled, made)
+    assert keyfile.known(keyfile.key_path(filled)) == own
+    assert not [name for name in beside(filled) if ".key.old" in name or "restoring" in name]
 
 
 # --- a sidecar --------------------------------------------------------------------------------------------------------
@@ -752,6 +971,32 @@ def test_a_sidecar_brings_nothing_forgotten_back(kept: Path, filled: Path, log: 
     assert values(filled) == {"pref.editor": "Helix"}
 
 
+def test_a_sidecar_brings_nothing_forgotten_back_where_the_key_is_lost(kept: Path, filled: Path, log: Log) -> None:
+    with open_memory(filled, log) as memory:
+        memory.forget("user.city")
+    keyfile.key_path(filled).unlink()
+    assert "1 forgotten" in restore(filled, kept)
+    assert values(filled) == {"pref.editor": "Helix"}
+    assert not residue(filled.parent, "Gothenburg")
+    assert keyfile.known(keyfile.key_path(filled)) is None  # a new one would only look like the one that is lost
+
+
+def test_what_was_said_after_it_was_forgotten_comes_back_from_a_sidecar(
+    kept: Path, filled: Path, log: Log, tmp_path: Path
+) -> None:
+    clock = Clock()
+    with open_memory(filled, log, clock=clock) as memory:
+        memory.forget("user.city")
+        clock.advance(hours=1)
+        memory.set("user.city", "Umeå")
+    later = tmp_path / "later.facts"
+    later.write_bytes(sidecar.path_of(filled).read_bytes())
+    query(filled, "DELETE FROM facts WHERE key = 'user.city'")
+    keyfile.key_path(filled).unlink()
+    restore(filled, later, clock)
+    assert values(filled)["user.city"] == "Umeå"
+
+
 def test_tombstones_of_a_sidecar_are_taken_over(filled: Path, log: Log, tmp_path: Path) -> None:
     with open_memory(filled, log) as memory:
         memory.forget("user.city")
@@ -802,3 +1047,107 @@ def test_a_copy_of_what_is_restored_is_never_open_to_others(filled: Path, monkey
     monkeypatch.setattr(copies, "copy_database", looked_at)
     restore(filled, made)
     assert seen == {0o600}
+
+
+# --- a sidecar, and the state of the database -------------------------------------------------------------------------
+
+
+def lose(path: Path) -> bytes:
+    """Remove the database; returns what its sidecar says."""
+    with db.opened(path) as connection:
+        sidecar.write(connection, path, LATER)
+    for suffix in ("", *files.COMPANIONS):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return sidecar.path_of(path).read_bytes()
+
+
+def test_facts_of_elsewhere_overwrite_no_sidecar_of_a_database_that_is_gone(kept: Path, filled: Path, log: Log) -> None:
+    with open_memory(filled, log) as memory:
+        memory.set("user.boat", "Sira")
+    own = lose(filled)
+    said = restore(filled, kept)
+    assert filled.with_name(f"memory.db.facts-{STAMP}").read_bytes() == own
+    assert values(filled) == {"pref.editor": "Helix", "user.city": "Gothenburg"}
+    assert f"clawmark restore {filled}.facts-{STAMP}" in said and "2 new" in said
+    restore(filled, filled.with_name(f"memory.db.facts-{STAMP}"))
+    assert values(filled) == {"pref.editor": "Helix", "user.city": "Gothenburg", "user.boat": "Sira"}
+
+
+def test_a_database_that_is_gone_comes_back_from_its_own_sidecar(filled: Path) -> None:
+    before, own = values(filled), lose(filled)
+    restore(filled, sidecar.path_of(filled))
+    assert values(filled) == before
+    assert filled.with_name(f"memory.db.facts-{STAMP}").read_bytes() == own
+    assert recovery.ensure(filled, Clock()) == []
+
+
+def test_a_torn_sidecar_makes_no_database(kept: Path, filled: Path, tmp_path: Path) -> None:
+    kept.write_bytes(kept.read_bytes()[:-20])
+    own = lose(filled)
+    with pytest.raises(DatabaseDamaged, match=r"memory\.db\.facts-kept"):
+        restore(filled, kept)
+    assert not filled.exists() and sidecar.path_of(filled).read_bytes() == own
+
+
+def test_facts_come_into_a_damaged_database_once_it_is_rebuilt(kept: Path, filled: Path, log: Log) -> None:
+    with open_memory(filled, log) as memory:
+        memory.set("user.boat", "Sira")
+    with db.opened(filled) as connection:
+        sidecar.write(connection, filled, LATER)
+    filled.write_bytes(b"garbage" * 2000)
+    assert "set aside" in restore(filled, kept)
+    assert values(filled) == {"pref.editor": "Helix", "user.city": "Gothenburg", "user.boat": "Sira"}
+
+
+def test_rows_of_a_sidecar_that_nobody_could_live_with_stay_out(kept: Path, filled: Path, tmp_path: Path) -> None:
+    found = sidecar.load(kept)
+    assert found is not None
+    found.facts[0]["observed_at"] = "yesterday"
+    del found.facts[1]["scope"]
+    tables = {"facts": found.facts, "tombstones": [{"hash": "no bytes"}]}
+    kept.write_bytes(sidecar._text(sidecar.State(found.stamp, tables), found.written_at))
+    new = tmp_path / "new" / "memory.db"
+    assert "2 refused" in restore(new, kept)
+    assert values(new) == {} and query(new, "SELECT * FROM tombstones") == []
+
+
+def test_facts_wait_for_a_pass_of_the_jobs(kept: Path, filled: Path) -> None:
+    with db.lease(filled, 1), pytest.raises(DatabaseBusy):
+        transfer.restore(filled, kept, Clock(), 0.1)
+
+
+SCOPES = [
+    "main",
+    "agent 7",
+    "Ägent",
+    "a" * 200,
+    "a" * 201,
+    " ",
+    "",
+    "a\nb",
+    "a\x1b[2Jb",
+    "a\u2028b",
+    "a\u202eb",
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("scope", SCOPES)
+def test_a_scope_of_a_sidecar_is_one_that_set_would_take(kept: Path, tmp_path: Path, log: Log, scope: str) -> None:
+    with open_memory(tmp_path / "other" / "memory.db", log) as memory:
+        try:
+            memory.set("pref.editor", "Helix", scope=scope)
+            is_scope = True
+        except UsageError:
+            is_scope = False
+    assert (keys.scope_fault(scope) is None) == is_scope
+    if scope == "\ud800":
+        return  # no file can hold it
+    found = sidecar.load(kept)
+    assert found is not None
+    found.facts[0]["scope"] = scope
+    kept.write_bytes(sidecar._text(sidecar.State(found.stamp, found.tables), found.written_at))
+    new = tmp_path / "new" / "memory.db"
+    said = restore(new, kept)
+    assert ("refused" not in said) == is_scope
+    assert (scope in {row[0] for row in query(new, "SELECT scope FROM facts")}) == is_scope

@@ -25,7 +25,7 @@ from clawmark.errors import DatabaseBusy, DatabaseDamaged, DatabaseForeign, Data
 from clawmark.facts import gate
 from clawmark.guard import secrets
 from clawmark.store import copy as copies
-from clawmark.store import db, events, facts, keyfile, legacy, migrations, recovery
+from clawmark.store import db, events, facts, files, keyfile, legacy, migrations, recovery, sidecar, vectors
 
 typescript = fixture("typescript")
 day = typescript.day
@@ -513,7 +513,7 @@ def test_a_cursor_that_could_be_taken_for_ours_is_left_out(loose: Any, db_path: 
 def read_back(path: Path, *refs: str) -> dict[str, bytes]:
     connection = db.connect(path)
     try:
-        return legacy.reusable(connection, refs)
+        return vectors.reusable(connection, refs)
     finally:
         connection.close()
 
@@ -564,7 +564,7 @@ def test_old_vectors_are_forgotten_on_request(sample: Path) -> None:
     upgrade(sample)
     connection = db.connect(sample)
     with db.transaction(connection, sample):
-        legacy.forget_old(connection)
+        vectors.forget_old(connection)
     connection.close()
     assert read_back(sample, "s1.jsonl:0") == {}
 
@@ -859,11 +859,11 @@ def test_a_link_in_the_place_of_the_part_is_not_followed(
 
 def test_a_part_that_somebody_works_on_stays_and_a_leftover_goes(db_path: Path, tmp_path: Path) -> None:
     target = tmp_path / "a.db"
-    for leftover in ("a.db.11.part", "a.db.11.part-journal"):
+    for leftover in ("a.db.11111111.part", "a.db.11111111.part-journal"):
         (tmp_path / leftover).write_text("left")
     with memory_with(db_path), copies._draft(tmp_path / "a.db") as (part, _):
-        assert not list(tmp_path.glob("a.db.11.part*"))
-        copies.remove_leftovers(target)
+        assert not list(tmp_path.glob("a.db.11111111.part*"))
+        copies.remove_parts(target)
         assert part.exists()
     assert target.exists()
 
@@ -889,9 +889,141 @@ def test_reading_a_database_at_rest_leaves_no_trace(db_path: Path, tmp_path: Pat
 
 def test_dated_names_are_never_used_twice(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
-    first = copies.dated(path, "backup", LATER)
+    first = files.dated(path, "backup", LATER)
     assert first.name == "memory.db.backup-20261201T120000Z"
     first.symlink_to(tmp_path / "nowhere")
-    assert copies.dated(path, "backup", LATER).name == "memory.db.backup-20261201T120000Z-2"
+    assert files.dated(path, "backup", LATER).name == "memory.db.backup-20261201T120000Z-2"
     (tmp_path / "memory.db.backup-20261201T120000Z-2.key").touch()
-    assert copies.dated(path, "backup", LATER).name == "memory.db.backup-20261201T120000Z-3"
+    assert files.dated(path, "backup", LATER).name == "memory.db.backup-20261201T120000Z-3"
+
+
+# --- a damaged one ----------------------------------------------------------------------------------------------------
+
+
+def break_root(path: Path, table: str) -> None:
+    """The first page of a table, so that nothing of it can be read."""
+    ((root,),) = query(path, f"SELECT rootpage FROM sqlite_master WHERE name = '{table}'")
+    data = bytearray(path.read_bytes())
+    start = (root - 1) * 4096
+    data[start : start + 8] = b"\xff" * 8
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("table", ["message_vectors", "cursors", "schema_version", "memory_events", "facts"])
+@pytest.mark.parametrize("name", ["memory.db", "mine.db"])
+def test_the_facts_of_a_damaged_one_come_back_by_the_rules_of_the_upgrade(db_path: Path, table: str, name: str) -> None:
+    path = db_path.with_name(name)
+    old = typescript.Typescript(path)
+    for number in range(30):
+        old.set(f"user.fact{number}", f"value {number}", number)
+    old.set("user.token", f"is {secret_value()}", 1)
+    old.set("user.gone", "zqmarzipan", 1)
+    old.delete("user.gone", 2)
+    for number in range(200):
+        old.vector(f"s1.jsonl:{number}", typescript.unit(number))
+    old.close()
+    break_root(path, table)
+    (line,) = recovery.ensure(path, Clock())
+    assert "vectors and cursors did not" in line
+    assert ("cannot be read to the end" in line) == (table in ("facts", "memory_events"))
+    live = dict(query(path, "SELECT key, value FROM facts WHERE NOT is_deleted"))
+    assert live.pop("user.token") == "is [REDACTED:github_token]"
+    assert live == {f"user.fact{n}": f"value {n}" for n in range(30)}
+    if table == "facts":  # where only the trail is left of it
+        assert "value" in tombstones(path, "user.gone", "zqmarzipan")
+    else:
+        assert tombstones(path, "user.gone", "zqmarzipan") == {"key", "value"}
+    (aside,) = path.parent.glob(f"{name}.damaged-*[0-9]Z")
+    assert aside.stat().st_size
+    holding = [found.name for found in path.parent.iterdir() if secret_value().encode() in found.read_bytes()]
+    assert all(".damaged-" in found for found in holding)
+    assert query(path, "PRAGMA integrity_check") == [("ok",)]
+    assert recovery.ensure(path, Clock()) == []
+
+
+def test_rows_on_both_sides_of_a_page_that_cannot_be_read_come_back(db_path: Path) -> None:
+    old = typescript.Typescript(db_path)
+    for number in range(400):
+        old.fact(f"user.fact{number:03}", "value " * 20)
+    old.close()
+    pages = query(db_path, "SELECT pageno FROM dbstat WHERE name = 'facts' AND pagetype = 'leaf' ORDER BY path")
+    data = bytearray(db_path.read_bytes())
+    start = (pages[len(pages) // 2][0] - 1) * 4096
+    data[start : start + 8] = b"\xff" * 8
+    db_path.write_bytes(data)
+    (line,) = recovery.ensure(db_path, Clock())
+    found = [key for (key,) in query(db_path, "SELECT key FROM facts ORDER BY key")]
+    assert found[0] == "user.fact000" and found[-1] == "user.fact399"
+    assert 300 < len(found) < 400
+    assert "cannot be read to the end" in line
+
+
+# --- the old file, put back beside what is known since ----------------------------------------------------------------
+
+
+def put_back(path: Path) -> None:
+    (backup,) = backups(path)
+    for name in ("", "-wal", "-shm"):
+        path.with_name(path.name + name).unlink(missing_ok=True)
+    path.write_bytes(backup.read_bytes())
+
+
+@pytest.fixture
+def forgotten(old: Any, db_path: Path, log: Log) -> Path:
+    """An upgraded database in which one fact was forgotten, one set, and whose old file was put back."""
+    old.set("user.place", "zqmarzipan lane", 1)
+    old.set("pref.editor", "Vim", 2)
+    old.event("update", "user.other", "zqmarzipan lane", "another")
+    upgraded(old, db_path)
+    with open_memory(db_path, log) as memory:
+        memory.forget("user.place")
+        memory.set("pref.shell", "fish")
+    put_back(db_path)
+    return db_path
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_what_was_forgotten_since_does_not_come_back_with_the_old_file(
+    forgotten: Path, log: Log, is_damaged: bool
+) -> None:
+    stamp = sidecar.stamp(forgotten)
+    assert stamp is not None
+    if is_damaged:
+        break_root(forgotten, "message_vectors")
+    (line,) = recovery.ensure(forgotten, Clock())
+    assert query(forgotten, "SELECT key, value FROM facts") == [("pref.editor", "Vim")]
+    assert query(forgotten, "SELECT 1 FROM memory_events WHERE coalesce(old_value, new_value) LIKE 'zqm%'") == []
+    assert tombstones(forgotten, "user.place", "zqmarzipan lane") == {"key", "value"}
+    assert query(forgotten, "SELECT seq FROM sqlite_sequence WHERE name = 'memory_events'")[0][0] > stamp
+    assert "facts forgotten before 1" in line
+    (aside,) = forgotten.parent.glob("memory.db.facts-*")
+    assert f"clawmark restore {aside}" in line
+    with open_memory(forgotten, log) as memory:
+        memory.set("pref.x", "y")
+    assert b"zqmarzipan" not in sidecar.path_of(forgotten).read_bytes()
+    assert b"fish" in aside.read_bytes()
+
+
+def test_without_the_key_the_line_says_what_cannot_be_told(forgotten: Path) -> None:
+    keyfile.key_path(forgotten).unlink()
+    (line,) = recovery.ensure(forgotten, Clock())
+    assert "Without memory.db.key" in line
+    assert query(forgotten, "SELECT count(*) FROM tombstones") == [(2,)]
+
+
+def test_another_programs_schema_1_gets_no_file_beside_it(db_path: Path) -> None:
+    db_path.parent.mkdir()
+    connection = apsw.Connection(str(db_path))
+    for sql in (
+        "CREATE TABLE schema_version (version)",
+        "CREATE TABLE facts (a)",
+        "INSERT INTO schema_version VALUES (1)",
+    ):
+        connection.execute(sql)
+    connection.close()
+    db_path.chmod(0o644)
+    for act in (lambda p: recovery.ensure(p, Clock()), recovery.must_be_ours):
+        with pytest.raises(DatabaseForeign):
+            act(db_path)
+    assert [p.name for p in db_path.parent.iterdir()] == ["memory.db"]
+    assert db_path.stat().st_mode & 0o777 == 0o644

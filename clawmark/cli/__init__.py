@@ -135,9 +135,12 @@ def forget(key: str, scope: str | None, as_json: bool) -> None:
     key = gate.key(key)
     with _memory() as memory:
         scopes = memory.forget(key, scope=scope)
+        copies = [str(path) for path in memory.copies()] if scopes else []
     if as_json:
-        return _print_json({"key": key, "forgotten_in": scopes})
+        return _print_json({"key": key, "forgotten_in": scopes, "copies": copies})
     click.echo(f"{key} is forgotten" if scopes else f"nothing was stored under {key}")
+    if copies:
+        _complain(f"backups and files that were set aside may still hold it: {', '.join(copies)}")
 
 
 @cli.command()
@@ -211,13 +214,11 @@ def _vectors(space: SpaceStatus) -> str:
 @cli.command()
 @_JSON
 def doctor(as_json: bool) -> None:
-    """Look at everything, ask the embedder, and say what to do. Changes nothing."""
-    from datetime import UTC, datetime
-
+    """Look at everything, ask the embedder, and say what to do."""
     from clawmark import health
     from clawmark.settings import load
 
-    checks = health.doctor(load(), lambda: datetime.now(UTC))
+    checks = health.doctor(load())
     if as_json:
         _print_json({"checks": [check.as_json() for check in checks]})
     else:

@@ -120,7 +120,8 @@ def of_space(settings: Settings, space: Space, endpoint: str, *, batch_limit: in
     from clawmark import net
     from clawmark.embed.http import HttpEmbedder
 
-    configured = settings.embedding_url or ""
+    # A person who chose a model of this process sends nothing to the server any more, whatever URL still stands there.
+    configured = settings.embedding_url or "" if settings.embedder in ("auto", "endpoint") else ""
     try:
         ours = bool(configured) and net.origin(endpoint) == net.origin(configured)
         if not ours and not net.is_loopback(endpoint):

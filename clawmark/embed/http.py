@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, Any, Final
 from clawmark import net
 from clawmark.embed import Failure, Kind, checked
 from clawmark.embed.models import prefixes
-from clawmark.errors import ConsentMissing, EmbedderDown, EmbedderError, EmbedderRefused, EndpointDown, EndpointError
+from clawmark.embed.probe import PROBE, Probed, same
+from clawmark.errors import (
+    ConsentMissing,
+    EmbedderDown,
+    EmbedderError,
+    EmbedderRefused,
+    EndpointDown,
+    EndpointError,
+    ModelChanged,
+)
 from clawmark.model import Space
 from clawmark.text import cut, without_surrogates
 
@@ -36,6 +45,9 @@ LONG_BYTES, MOST_CUTS = 600, 3
 FEW = 4
 """So many texts refused one by one, without one success, are no coincidence."""
 
+FRAME_BYTES, VECTOR_BYTES = 65_536, 16_384 * 26
+"""The most that a sound answer has around its vectors, and for each of them: what is longer is not read."""
+
 SAME_COSINE = 0.9999
 SMALL_TEXT: Final = "The weather is fine today."
 """What nobody can refuse: tells a broken server from guilty texts, and whether it puts prefixes in front itself."""
@@ -47,10 +59,16 @@ _TYPES = {"query": "query", "document": "passage"}
 
 @dataclass(slots=True)
 class _Call:
-    """What one call of `embed` knows of itself. until: when its time is over, None = each request has its own."""
+    """What one call knows of itself.
+
+    until     when its time is over; None = each request has its own
+    probing   whether the probe goes along with each request; `probe` is what it was answered, in all of them
+    """
 
     kind: Kind
     until: float | None
+    probing: bool = False
+    probe: Vector | None = None
     many: bool = False
     answered: bool = False
     status: int = 0
@@ -113,26 +131,77 @@ class HttpEmbedder:
         return Space(self._model, self._dimension, self._prefixes["document"], self._prefixes["query"])
 
     def embed(self, texts: Sequence[str], kind: Kind = "document") -> list[Vector | Failure]:
-        if not texts:
-            return []
-        call = _Call(kind, None if self._patient or kind == "document" else self._clock() + QUERY_SECONDS)
+        return self._called(texts, kind, probing=False).results if texts else []
+
+    def probed(self, texts: Sequence[str], kind: Kind = "document") -> Probed:
+        """As `embed`, with the probe in every request: all results are of the model that answered it.
+
+        Raises ModelChanged when two requests of the call were answered by two models.
+        """
+        return self._called(texts, kind, probing=True)
+
+    def _called(self, texts: Sequence[str], kind: Kind, *, probing: bool) -> Probed:
+        call = _Call(kind, None if self._patient or kind == "document" else self._clock() + QUERY_SECONDS, probing)
         if self._unsure:
             self._settle_prefixes(call.until)
         whole = [self._prefixes[kind] + without_surrogates(text) for text in texts]
         call.many = len(set(whole)) > FEW
-        return self._embedded(whole, call)
+        results = self._embedded(whole, call)
+        if probing and call.probe is None:
+            self._probe(call)
+        if kind == "query" and any(isinstance(result, Failure) for result in results):
+            self._endpoint.failed()  # a server that cannot embed a question is left alone as one that does not answer
+        return Probed(results, call.probe)
 
     def _settle_prefixes(self, until: float | None) -> None:
         """One text as a query and as a passage: where the vectors differ, the server puts a prefix in front itself."""
         import numpy as np
 
-        answers = [self._ask([SMALL_TEXT], _Call(kind, until)) for kind in ("query", "document")]
-        vectors = [answer[0] for answer in answers if answer is not None and not isinstance(answer[0], Failure)]
-        if len(vectors) < 2:
-            raise self._unusable("cannot embed one short sentence; recall runs on words.")
-        if float(np.dot(vectors[0], vectors[1])) < SAME_COSINE:
+        vectors: list[Vector] = []
+        order: tuple[Kind, ...] = ("query", "document", "document", "query")
+        for kind in order:
+            answer = self._ask([SMALL_TEXT], call := _Call(kind, until))
+            if answer is None or isinstance(answer[0], Failure):
+                raise self._refuses_everything(call)
+            vectors.append(answer[0])
+        query, document, document_again, query_again = vectors
+        if min(np.dot(query, query_again), np.dot(document, document_again)) < SAME_COSINE:
+            raise ModelChanged(f"{self.name} answers the same text in two ways; its vectors cannot be compared.")
+        if float(np.dot(query, document)) < SAME_COSINE:
             self._prefixes = {kind: given or "" for kind, given in self._given.items()}
         self._unsure = False
+
+    # --- the probe ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _probe_text(self) -> str:
+        """As a query whatever goes along, so that passages and queries of one model show one probe."""
+        return self._prefixes["query"] + PROBE
+
+    def _probe(self, call: _Call) -> None:
+        """Ask for the probe alone, once more where there is room: a broken server may spoil its first answer."""
+        texts = [self._probe_text] * (1 if self.batch_limit == 1 else 2)
+        answer = self._request(texts, call)
+        if answer is None and len(texts) > 1:
+            answer = self._request(texts[:1], call)
+        if answer is None:
+            raise self._refuses_everything(call)
+        self._note_probe(answer, call)
+
+    def _note_probe(self, answers: Sequence[Vector | Failure], call: _Call) -> None:
+        probe = next((answer for answer in answers if not isinstance(answer, Failure)), None)
+        if probe is None:
+            raise self._unusable("did not embed the probe text, so nothing tells which model answers.")
+        if call.probe is not None and not same(call.probe, probe):
+            raise ModelChanged(f"{self.name} changed its model; what it answered is not used.")
+        call.probe = probe
+
+    def _refuses_everything(self, call: _Call) -> EmbedderDown:
+        return self._unusable(
+            f"answers {call.status} even to one short sentence; check {net.EMBEDDING}_MODEL and {net.EMBEDDING}_API_KEY."
+            if call.status
+            else "cannot embed one short sentence; recall runs on words."
+        )
 
     # --- what a server refuses ---------------------------------------------------------------------------------------
 
@@ -140,30 +209,47 @@ class HttpEmbedder:
         results: list[Vector | Failure] = []
         while len(results) < len(texts):
             start = len(results)
-            results += self._batch(texts[start : start + (self.batch_limit or len(texts))], call)[0]
+            room = len(texts) if self.batch_limit is None else max(1, self.batch_limit - call.probing)
+            results += self._batch(texts[start : start + room], call)[0]
         return results
 
     def _batch(self, texts: Sequence[str], call: _Call) -> tuple[list[Vector | Failure], bool]:
         """The results, and whether the server took all these texts at once.
 
-        A batch that is refused although both its parts pass was too large. Parts are powers of two, as most limits are.
+        A batch that is refused twice although both its parts pass was too large. Parts are such that a request holds a
+        power of two, as limits mostly are.
         """
         typed = self._send_type
         answer = self._ask(texts, call)
         if answer is not None:
             return answer, True
         if len(texts) == 1:
-            return [self._shortened(texts[0], call)], False
+            return [self._alone(texts[0], call)], False
         about_the_batch = call.status in _OF_THE_BATCH
-        middle = 1 << ((len(texts) - 1).bit_length() - 1)
+        middle = max(1, (1 << ((len(texts) + call.probing - 1).bit_length() - 1)) - call.probing)
         first, first_passed = self._batch(texts[:middle], call)
         # With one guilty part nothing is learned; nor where the field `input_type` was to blame and is left out now.
         if not first_passed or typed != self._send_type:
             return [*first, *self._embedded(texts[middle:], call)], False
         second, second_passed = self._batch(texts[middle:], call)
-        if second_passed and about_the_batch:
-            self.batch_limit = middle
+        if second_passed and about_the_batch and self.batch_limit is None:
+            again = self._ask(texts, call)  # a server that was busy for a moment has no limit
+            if again is not None:
+                return again, True
+            self.batch_limit = middle + call.probing
         return [*first, *second], False
+
+    def _alone(self, text: str, call: _Call) -> Vector | Failure:
+        """A text that was refused together with the probe: it is to blame, or the server takes one text at a time."""
+        if not call.probing or self.batch_limit == 1:
+            return self._shortened(text, call)
+        about_the_batch = call.status in _OF_THE_BATCH
+        if self._request([text], call) is None:
+            return self._shortened(text, call)
+        if about_the_batch and self._ask([text], call) is None:
+            self.batch_limit = 1
+        answer = self._ask([text], call)
+        return Failure("refused") if answer is None else answer[0]
 
     def _shortened(self, text: str, call: _Call) -> Vector | Failure:
         """The vector of the longest head that is not refused. Raises EmbedderDown where the texts are not to blame."""
@@ -178,23 +264,47 @@ class HttpEmbedder:
         call.refused.add(text)
         if call.many and not call.answered and len(call.refused) >= FEW:
             status = call.status
-            if self._ask([self._prefixes[call.kind] + SMALL_TEXT], call) is None:
+            if self._request([self._prefixes[call.kind] + SMALL_TEXT], call) is None:
                 raise self._unusable(f"answers {status} to every text; recall runs on words.")
         return Failure("refused")
 
     # --- one request -------------------------------------------------------------------------------------------------
 
     def _ask(self, texts: Sequence[str], call: _Call) -> list[Vector | Failure] | None:
-        """The results; None where the server refuses these texts: too many, too long, or one that breaks it."""
+        """The results, each of the model that answered the probe; None where the server refuses these texts."""
+        if not call.probing:
+            return self._request(texts, call)
+        if self.batch_limit == 1:
+            self._probe(call)  # before and behind, since it cannot go along
+            answer = self._request(texts, call)
+            self._probe(call)
+            return answer
+        # In the middle, since what a broken server spoils or leaves out is most often the first or the last.
+        middle = (len(texts) + 1) // 2
+        spare = [self._probe_text] if len(texts) == 1 and call.kind == "document" else []
+        answers = self._request([*texts[:middle], self._probe_text, *texts[middle:], *spare], call)
+        if answers is None:
+            return None
+        if len(texts) > 1 and _is_cut_short(answers):
+            call.status = 413  # a server that answers the first texts alone says in its own way that there are too many
+            return None
+        self._note_probe([answers[middle], *answers[len(texts) + 1 :]], call)
+        return [*answers[:middle], *answers[middle + 1 : len(texts) + 1]]
+
+    def _request(self, texts: Sequence[str], call: _Call) -> list[Vector | Failure] | None:
+        """One request's results; None where the server refuses it: too many, too long, or a text that breaks it."""
         plain: dict[str, Any] = {"model": self._model, "input": list(texts)}
-        # Servers that choose the prefix themselves need the type; those that refuse unknown fields are asked without.
-        answer = self._post(plain | {"input_type": _TYPES[call.kind]} if self._send_type else plain, call)
+        # Servers that choose the prefix themselves need the type; those that refuse unknown fields are asked without it.
+        typed = plain | {"input_type": _TYPES[call.kind]}
+        answer = self._post(typed if self._send_type else plain, call)
         unsure = self._send_type and not self._type_accepted and (len(texts) == 1 or not call.asked_untyped)
         if answer.status in (400, 422) and unsure:
             call.asked_untyped = True
             untyped = self._post(plain, call)
             if untyped.status == 200:
-                self._send_type, answer = False, untyped
+                answer = self._post(typed, call)  # once more: a server that was busy for a moment knows the field
+                self._send_type = answer.status == 200
+                answer = answer if self._send_type else untyped
         if answer.status in _REFUSALS:
             call.status = answer.status
             return None
@@ -211,7 +321,12 @@ class HttpEmbedder:
             if seconds <= 0:
                 raise EmbedderDown(f"{self.name} did not answer within {QUERY_SECONDS:g} s; recall runs on words.")
             try:
-                answer = self._endpoint.post(payload, seconds, patient=self._patient or call.kind == "document")
+                answer = self._endpoint.post(
+                    payload,
+                    seconds,
+                    patient=self._patient or call.kind == "document",
+                    most_bytes=FRAME_BYTES + len(payload["input"]) * VECTOR_BYTES,
+                )
             except ConsentMissing as missing:
                 raise EmbedderRefused(str(missing)) from None
             except EndpointError as wrong:
@@ -298,6 +413,11 @@ class HttpEmbedder:
                 f"the batch was refused. Check {net.EMBEDDING}_MODEL and {net.EMBEDDING}_DIM."
             )
         return expected
+
+
+def _is_cut_short(answers: Sequence[Vector | Failure]) -> bool:
+    """Whether the last answers are missing: one can be a slip, two are none."""
+    return all(isinstance(answer, Failure) and answer.reason == "missing" for answer in answers[-2:])
 
 
 def _array(raw: Any) -> Vector | None:

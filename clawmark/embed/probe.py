@@ -6,7 +6,7 @@ texts, and what came with another probe vector than a space has is never stored 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,30 +25,40 @@ other weights under the same name by far more."""
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """`results` as `Embedder.embed` gives them, and what the same model answers to PROBE, asked in the same way."""
+    """`results` as `Embedder.embed` gives them, and what the same model answers to PROBE, asked in the same way.
+
+    probe None = it was not asked, since the model cannot change behind its name
+    """
 
     results: list[Vector | Failure]
-    probe: Vector
+    probe: Vector | None
 
 
 class Prober:
-    """Embeds texts together with the probe; alone where the model cannot change, once its probe is known."""
+    """Embeds texts together with the probe; without it where the model cannot change behind its name."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
-        self._known: dict[Kind, Vector] = {}
+
+    def probe(self, kind: Kind) -> Vector:
+        """Raises what `Embedder.embed` raises, and EmbedderDown when the probe is not embedded."""
+        probed = self._together([], kind)
+        assert probed.probe is not None
+        return probed.probe
 
     def embed(self, texts: Sequence[str], kind: Kind) -> Probed:
-        """Raises what `Embedder.embed` raises, and EmbedderDown when the probe is not embedded."""
-        if kind in self._known:
-            return Probed(self.embedder.embed(texts, kind) if texts else [], self._known[kind])
-        probed = _together(self.embedder, texts, kind)
+        """Raises as `probe` does."""
         if self.embedder.fixed:
-            self._known[kind] = probed.probe
-        return probed
+            return Probed(self.embedder.embed(texts, kind), None)
+        return self._together(texts, kind)
+
+    def _together(self, texts: Sequence[str], kind: Kind) -> Probed:
+        """An embedder that makes several requests of one call puts the probe into each; to others it is one more text."""
+        probed: Callable[[Sequence[str], Kind], Probed] | None = getattr(self.embedder, "probed", None)
+        return _in_the_middle(self.embedder, texts, kind) if probed is None else probed(texts, kind)
 
 
-def _together(embedder: Embedder, texts: Sequence[str], kind: Kind) -> Probed:
+def _in_the_middle(embedder: Embedder, texts: Sequence[str], kind: Kind) -> Probed:
     # In the middle, since what a broken server spoils or leaves out is most often the first or the last.
     middle = (len(texts) + 1) // 2
     spare = (
@@ -62,6 +72,9 @@ def _together(embedder: Embedder, texts: Sequence[str], kind: Kind) -> Probed:
     raise EmbedderDown(f"{embedder.name} did not embed the probe text, so nothing tells which model answers.")
 
 
-def same(a: Vector, b: Vector) -> bool:
-    """Whether two probe vectors, both of length 1, come from one model."""
-    return a.shape == b.shape and float(a @ b) > SAME
+def same(a: Vector | bytes, b: Vector | bytes) -> bool:
+    """Whether two probe vectors come from one model: each of length 1, as an array or as the store keeps it."""
+    import numpy as np
+
+    one, other = (np.frombuffer(v, dtype="<f4") if isinstance(v, bytes) else v for v in (a, b))
+    return one.shape == other.shape and float(one @ other) > SAME

@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-import re
-
+from clawmark import keys
 from clawmark.errors import Refused
 from clawmark.guard import markers, secrets
+from clawmark.keys import VALUE_LENGTH
 from clawmark.text import without_surrogates
-
-PREFIXES = ("user.", "pref.", "lesson.", "project.", "ref.")
-"""In the order in which a block shows them: an allergy never falls off the end."""
-
-KEY_LENGTH, VALUE_LENGTH = 100, 2000
-_KEY = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+")
-_SEPARATORS = re.compile(r"[\s\-]+")
 
 
 def key(raw: str) -> str:
     """`raw` as a key: `Pref.Editor` is `pref.editor`, `pref.x y` and `pref.x-y` are `pref.x_y`. Raises Refused KEY_FORMAT."""
-    normal = _SEPARATORS.sub("_", raw.strip()).lower()
-    if len(normal) > KEY_LENGTH:
-        raise Refused("KEY_FORMAT", f"a key has at most {KEY_LENGTH} characters")
-    if not normal.startswith(PREFIXES):
-        raise Refused("KEY_FORMAT", f"a key begins with one of {', '.join(PREFIXES)} (for example pref.editor)")
-    if not _KEY.fullmatch(normal) or not normal[-1].isalnum():
-        raise Refused(
-            "KEY_FORMAT", "a key is made of lower-case letters, digits, _ and dots, and ends in a letter or digit"
-        )
-    return normal
+    spelled = keys.spelled(raw)
+    fault = keys.fault(spelled)
+    if fault is not None:
+        raise Refused("KEY_FORMAT", fault)
+    return spelled
 
 
 def value(raw: str) -> str:

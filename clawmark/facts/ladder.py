@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Literal
 
 from clawmark.model import Fact
-from clawmark.text import canonical, normal
+from clawmark.text import likeness
 
 STRENGTH = {"user": 3, "agent": 2, "extracted": 1}
 TIE_BAND = 0.1
@@ -37,7 +37,7 @@ class Statement:
 def decide(old: Fact | None, new: Statement) -> Outcome:
     if old is None:
         return "create"
-    if canonical(normal(old.value)) == canonical(normal(new.value)):
+    if likeness(old.value) == likeness(new.value):
         return "reinforce"
     mine, theirs = STRENGTH[new.source], STRENGTH[old.source]
     if mine != theirs:

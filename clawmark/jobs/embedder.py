@@ -20,6 +20,11 @@ from clawmark.settings import Settings
 from clawmark.store import cursors, events, spaces
 from clawmark.store.db import transaction
 
+NO_EMBEDDER = "there is no embedder; install clawmark[local] or set CLAWMARK_EMBEDDING_URL."
+OF_AN_ENDPOINT = (
+    "the vectors are of an endpoint, and CLAWMARK_EMBEDDING_URL is not set here; nothing is embedded. Set it, or set "
+    "CLAWMARK_EMBEDDER=local to have them all made anew by the local model."
+)
 WARNED = "config:warning"
 """The cursor that holds the warning that stands now, so that it is one event and not one per pass."""
 
@@ -39,12 +44,19 @@ def for_background(
     return chosen
 
 
+def standing_warning(connection: apsw.Connection) -> str | None:
+    """Why nothing is embedded, as the last pass found it."""
+    return cursors.get(connection, WARNED)
+
+
 def _allowed(connection: apsw.Connection, settings: Settings) -> tuple[Embedder | None, str | None]:
     """What may be asked, and what is wrong with what the settings name."""
     try:
         chosen = choose(settings, background=True)
         if chosen is not None and chosen.endpoint:
             net.require_consent(chosen.endpoint, settings.allow_remote)
+        elif chosen is not None and settings.embedder == "auto" and _is_anothers(connection, chosen):
+            return None, OF_AN_ENDPOINT
     except EmbedderError as impossible:
         return None, str(impossible)
     except ConsentMissing as missing:
@@ -54,6 +66,12 @@ def _allowed(connection: apsw.Connection, settings: Settings) -> tuple[Embedder 
     except (EndpointDown, EndpointError):
         pass  # asking it says the same, where it is noted as an embedder that is unavailable
     return chosen, None
+
+
+def _is_anothers(connection: apsw.Connection, local: Embedder) -> bool:
+    """Whether the vectors are of an endpoint: a shell without its variable must not have them all made anew."""
+    used = spaces.in_use(connection)
+    return bool(used) and bool(used[0].endpoint) and not spaces.same_model(used[0].space, local.space)
 
 
 def _stand_in(connection: apsw.Connection) -> Embedder | None:

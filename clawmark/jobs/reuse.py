@@ -1,7 +1,8 @@
 """Vectors of the TypeScript clawmark, taken over where the model that answers now is the one that made them.
 
-That file named no model. So the first texts it embedded are embedded again and compared: only what agrees everywhere is
-one space, and only a text that was embedded exactly as it is today has its old vector taken over.
+That file named no model, and its model may have changed over the years. So of each batch two texts are embedded again and
+compared with their old vectors: where they differ the whole batch is made anew. Only a text that was embedded exactly as
+it is today has its old vector taken over.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import apsw
 from clawmark.embed import Failure
 from clawmark.embed.probe import same
 from clawmark.recall.excerpt import Live, Reader
-from clawmark.store import legacy, vectors
+from clawmark.store import vectors
 from clawmark.store.spaces import Stored
 
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 CUT = 2_000
 """UTF-16 units after which the old clawmark cut a text."""
-
-COMPARED = 8
-"""Texts whose vectors must agree before an old one is trusted."""
 
 
 class OldVectors:
@@ -34,8 +32,7 @@ class OldVectors:
         self._connection = connection
         self._reader = reader
         self._length = 4 * space.space.dimension
-        self._agreed = 0
-        self.any = legacy.has_old(connection)
+        self.any = vectors.has_old(connection)
         self._usable = self.any and not space.space.document_prefix  # it put nothing in front of a text
 
     def of(self, live: Sequence[Live]) -> dict[int, Vector]:
@@ -44,27 +41,30 @@ class OldVectors:
             return {}
         whole = {found.passage_id for found in live if found.text == found.message.text and _units(found.text) <= CUT}
         refs = self._reader.old_refs(self._connection, sorted(whole))
-        blobs = legacy.reusable(self._connection, list(refs.values()))
+        blobs = vectors.reusable(self._connection, list(refs.values()))
         return {
             passage_id: vectors.decode(blobs[ref])
             for passage_id, ref in refs.items()
             if ref in blobs and len(blobs[ref]) == self._length
         }
 
-    @property
-    def trusted(self) -> bool:
-        return self._agreed >= COMPARED
+    def to_compare(self, texts: Mapping[int, str], old: Mapping[int, Vector]) -> list[int]:
+        """What is embedded although it has an old vector: the newest and the oldest of the batch.
 
-    def compare(self, old: Mapping[int, Vector], made: Mapping[int, Vector | Failure]) -> None:
-        """Learn from texts embedded both then and now. One that differs tells that another model made the old ones."""
-        for passage_id, vector in old.items():
-            new = made[passage_id]
-            if isinstance(new, Failure):
-                continue
-            if not same(vector, new):
-                self._usable = False
-                return
-            self._agreed += 1
+        Batches go back in time, so where the old model was changed once, those two tell of it.
+        """
+        known = [passage_id for passage_id in texts if passage_id in old]
+        return [] if not known else list(dict.fromkeys([known[0], known[-1]]))
+
+    def agree(self, old: Mapping[int, Vector], made: Mapping[int, Vector | Failure]) -> bool:
+        """Whether what was embedded then and now is the same, and there is something to compare at all."""
+        compared = [
+            same(vector, new) for i, vector in old.items() if not isinstance(new := made.get(i, _NOTHING), Failure)
+        ]
+        return bool(compared) and all(compared)
+
+
+_NOTHING = Failure("not_compared")
 
 
 def _units(text: str) -> int:

@@ -18,7 +18,8 @@ from clawmark.jobs.vectors import embed_pending
 from clawmark.model import Progress, SyncReport
 from clawmark.recall.excerpt import Reader
 from clawmark.source import MessageSource
-from clawmark.store import sidecar, vectors
+from clawmark.store import check, sidecar, vectors
+from clawmark.store.copy import remove_leftovers
 from clawmark.store.db import checkpoint, lease, transaction
 
 
@@ -30,7 +31,7 @@ def run(
     connection: apsw.Connection,
     path: Path,
     sources: Sequence[MessageSource],
-    embedder: Embedder | None,
+    embedder: Callable[[], Embedder | None],
     reader: Reader,
     *,
     rules: clean.Rules,
@@ -41,12 +42,15 @@ def run(
 ) -> SyncReport:
     """Waits its turn up to `wait_seconds`, then DatabaseBusy.
 
-    A stream that cannot be read is a line of the report's failures, and nothing of its source is pruned in this pass. A
-    busy source ends the pass with SourceBusy.
+    embedder: chosen when its turn has come, since the pass before may have opened the first space.
+    sources: those whose log is there; without any, nothing is read, pruned or embedded. A stream that cannot be read is a
+    line of the report's failures, and nothing of its source is pruned in this pass. A busy source ends the pass with
+    SourceBusy.
     """
     tally = Tally()
     pruned = 0
     with lease(path, wait_seconds):
+        remove_leftovers(path)
         finish(connection, path)  # what an earlier pass erased and could not clean up
         for source in sources:
             failed = len(tally.failures)
@@ -56,9 +60,13 @@ def run(
         refresh_stale(connection, path, reader)
         finish(connection, path)
         written = 0
-        if embedder is not None:
-            written = embed_pending(connection, path, embedder, reader, clock=clock, rng=rng, progress=progress)
-        sidecar.write(connection, path, clock())
+        chosen = embedder() if sources else None
+        if chosen is not None:
+            whole = not tally.failures
+            written = embed_pending(
+                connection, path, chosen, reader, clock=clock, rng=rng, progress=progress, log_is_whole=whole
+            )
+        sidecar.save(connection, path, clock())
         checkpoint(connection)
         pending = vectors.pending_by_reason(connection)
     return SyncReport(
@@ -75,7 +83,7 @@ def run(
 def reembed(
     connection: apsw.Connection,
     path: Path,
-    embedder: Embedder,
+    embedder: Callable[[], Embedder],
     reader: Reader,
     *,
     clock: Callable[[], datetime],
@@ -83,11 +91,19 @@ def reembed(
     wait_seconds: float,
     progress: Progress = no_progress,
 ) -> SyncReport:
-    """The vectors job alone, with everything that failed or was given up tried again. Waits its turn as `run` does."""
+    """The vectors job alone, with what is damaged, failed or was given up made again. Waits its turn as `run` does.
+
+    The log must be there and sound: what cannot be read back gets no vector.
+    """
     with lease(path, wait_seconds):
+        chosen = embedder()
+        broken = check.broken_vectors(connection)
         with transaction(connection, path):
+            vectors.remake(connection, broken)
             vectors.try_again(connection)
-        written = embed_pending(connection, path, embedder, reader, clock=clock, rng=rng, progress=progress)
+        written = embed_pending(
+            connection, path, chosen, reader, clock=clock, rng=rng, progress=progress, log_is_whole=True
+        )
         checkpoint(connection)
         pending = vectors.pending_by_reason(connection)
     return SyncReport(vectors=written, pending=sum(pending.values()))

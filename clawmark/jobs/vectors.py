@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -18,13 +19,13 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from clawmark.embed import Embedder, Failure
+from clawmark.embed import Embedder, Failure, Kind
 from clawmark.embed.probe import Prober, same
-from clawmark.errors import EmbedderDown, EmbedderError
+from clawmark.errors import EmbedderDown, EmbedderError, ModelChanged
 from clawmark.jobs.reuse import OldVectors
-from clawmark.model import Progress
+from clawmark.model import Event, Progress
 from clawmark.recall.excerpt import Reader
-from clawmark.store import events, legacy, passages, spaces, vectors
+from clawmark.store import events, passages, spaces, vectors
 from clawmark.store.db import transaction
 from clawmark.store.spaces import Stored
 
@@ -44,18 +45,15 @@ FIRST_RETRY_MS, LAST_RETRY_MS = 60_000, 24 * 3_600_000
 MOST_TRIES = 10
 """A text that was refused so often, over most of a day, is given up until a person says otherwise."""
 
-TEXT_GONE = "text_gone"
 DROPPED_AT_ONCE = 2_000
 
 log = logging.getLogger("clawmark")
 
 
-class _ModelChanged(Exception):
-    """What answered is not the model whose space is being filled."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Pass:
+    """What one pass works with; `written` counts its vectors."""
+
     connection: apsw.Connection
     path: Path
     prober: Prober
@@ -63,6 +61,8 @@ class _Pass:
     clock: Callable[[], datetime]
     rng: random.Random
     progress: Progress
+    log_is_whole: bool
+    written: int = 0
 
     @property
     def embedder(self) -> Embedder:
@@ -81,33 +81,31 @@ def embed_pending(
     clock: Callable[[], datetime],
     rng: random.Random,
     progress: Progress,
+    log_is_whole: bool,
 ) -> int:
-    """Embed what is due; returns how many vectors were written. What stays behind is in `pending_vectors`."""
-    run = _Pass(connection, path, Prober(embedder), reader, clock, rng, progress)
-    before = vectors.last_id(connection)
+    """Embed what is due; returns how many vectors were written. What stays behind is in `pending_vectors`.
+
+    log_is_whole: False where a part of the log cannot be read just now. What stands there gets no vector in this pass, so
+    a new space is not complete however little waits for it.
+    """
+    run = _Pass(connection, path, Prober(embedder), reader, clock, rng, progress, log_is_whole)
     try:
-        _embed(run)
+        if spaces.in_use(connection) or vectors.count_due(connection, run.now_ms()):
+            _embed(run)
+            _note(run, "embedder_available", None)
     except (EmbedderDown, EmbedderError) as down:
         _note(run, "embedder_unavailable", str(down))
-    else:
-        if vectors.last_id(connection) > before:
-            _note(run, "embedder_available", None)
-    return vectors.last_id(connection) - before
+    return run.written
 
 
 def _embed(run: _Pass) -> None:
     for _ in range(MOST_MODELS):
-        if not spaces.in_use(run.connection) and not vectors.count_due(run.connection, run.now_ms()):
-            return
         try:
             space = _space_of_the_model(run)
-            try:
-                _fill(run, space)
-            finally:
-                _remember_endpoint(run, space)
-        except _ModelChanged:
+            _fill(run, space)
+        except ModelChanged:
             continue
-        if space.is_target and spaces.is_filled(run.connection):
+        if space.is_target and run.log_is_whole and spaces.is_filled(run.connection):
             _switch(run, space)
         _drop_unused(run)
         return
@@ -140,8 +138,7 @@ def _known_without_asking(run: _Pass) -> Stored | None:
 
 def _recognised(run: _Pass) -> Stored:
     """The space whose probes are answered as they were when it was opened; a new one where there is none."""
-    document = run.prober.embed([], "document").probe
-    query = run.prober.embed([], "query").probe
+    document, query = run.prober.probe("document"), run.prober.probe("query")
     claimed = run.embedder.space
     known = spaces.named(run.connection, claimed)
     for stored in known:
@@ -172,16 +169,21 @@ def _recognised(run: _Pass) -> Stored:
 
 
 def _require_one_model(run: _Pass, document: Vector, query: Vector) -> None:
-    """Raise _ModelChanged when two models answer in turn: passages of one and queries of the other would be compared."""
-    # Asked in the other order, so that the turns of a balancer do not fall on the same kind again.
-    if not same(query, run.prober.embed([], "query").probe):
-        raise _ModelChanged
-    if not same(document, run.prober.embed([], "document").probe):
-        raise _ModelChanged
+    """Raise ModelChanged when passages would be of one model and queries of another.
+
+    Mostly one probe shows for both, and is proof. A server that puts something of its own in front answers them in two
+    ways, as two models do that answer in turn: those it is told from by asking on, in an order that no turn-taking follows.
+    """
+    if same(document, query):
+        return
+    order: tuple[Kind, ...] = ("query", "document", "document", "query", "document", "query", "query", "document")
+    for kind in order:
+        if not same({"document": document, "query": query}[kind], run.prober.probe(kind)):
+            raise ModelChanged(f"{run.embedder.name} answers with several models in turn.")
 
 
 def _fill(run: _Pass, space: Stored) -> None:
-    """Embed what is due. Raises _ModelChanged when another model answers than the one whose space it is."""
+    """Embed what is due. Raises ModelChanged when another model answers than the one whose space it is."""
     old = OldVectors(run.connection, run.reader, space)
     total = vectors.count_due(run.connection, run.now_ms())
     done = barren = 0
@@ -194,29 +196,45 @@ def _fill(run: _Pass, space: Stored) -> None:
         run.progress("vectors", done, total)
     if old.any:
         with transaction(run.connection, run.path):
-            legacy.forget_old(run.connection)
+            vectors.forget_old(run.connection)
 
 
 def _batch(run: _Pass, space: Stored, old: OldVectors, ids: list[int]) -> tuple[int, int]:
     """Returns how many vectors were written, and how many texts were asked about."""
     live = run.reader.read(run.connection, ids, exact=True)
+    texts = {found.passage_id: found.text for found in live}
     known = old.of(live)
-    made: dict[int, Vector | Failure] = dict(known) if old.trusted else {}
-    texts = {found.passage_id: found.text for found in live if found.passage_id not in made}
-    if texts:
-        probed = run.prober.embed(list(texts.values()), "document")
-        if space.document_probe is not None and not same(space.document_probe, probed.probe):
-            raise _ModelChanged
-        made.update(zip(texts, probed.results, strict=True))
-        old.compare(known, made)
-    now = run.clock()
-    good = [(i, vector) for i, vector in made.items() if not isinstance(vector, Failure)]
+    made: dict[int, Vector | Failure] = _embedded(run, space, texts, old.to_compare(texts, known))
+    if not old.agree(known, made):
+        known = {}
+    made |= {i: vector for i, vector in known.items() if i not in made}
+    made |= _embedded(run, space, texts, [i for i in texts if i not in made])
     failed = {i: answer.reason for i, answer in made.items() if isinstance(answer, Failure)}
-    failed.update({i: TEXT_GONE for i in ids if i not in made})
+    failed.update({i: vectors.TEXT_GONE for i in ids if i not in made})
+    good = [(i, vector) for i, vector in made.items() if not isinstance(vector, Failure)]
+    now = run.clock()
     with transaction(run.connection, run.path):
         vectors.add(run.connection, space.id, good, now)
         _postpone(run, failed, now)
+        # With the first batch that taught it, so that a kill does not unlearn how much the server takes at once.
+        spaces.note_endpoint(run.connection, space.id, run.embedder.endpoint, run.embedder.batch_limit)
+    run.written += len(good)
     return len(good), len(texts)
+
+
+def _embedded(run: _Pass, space: Stored, texts: Mapping[int, str], ids: Sequence[int]) -> dict[int, Vector | Failure]:
+    """What the model makes of these passages. Raises ModelChanged when it is not the one whose space it is."""
+    if not ids:
+        return {}
+    probed = run.prober.embed([texts[i] for i in ids], "document")
+    if not _is_of(space, probed.probe):
+        raise ModelChanged(f"{run.embedder.name} answers with another model than before.")
+    return dict(zip(ids, probed.results, strict=True))
+
+
+def _is_of(space: Stored, probe: Vector | None) -> bool:
+    """Whether this probe is the space's. One that was not asked is of a model that cannot change."""
+    return probe is None or space.document_probe is None or same(space.document_probe, probe)
 
 
 def _postpone(run: _Pass, failed: Mapping[int, str], now: datetime) -> None:
@@ -225,21 +243,13 @@ def _postpone(run: _Pass, failed: Mapping[int, str], now: datetime) -> None:
     for passage_id, reason in failed.items():
         tried = tries.get(passage_id, 0) + 1
         next_try = passages.to_ms(now) + _wait(tried, run.rng)
-        give_up = reason != TEXT_GONE and tried >= MOST_TRIES
+        give_up = reason != vectors.TEXT_GONE and tried >= MOST_TRIES
         vectors.postpone(run.connection, passage_id, reason, next_try, give_up=give_up)
 
 
 def _wait(tried: int, rng: random.Random) -> int:
     """Milliseconds until the next try: doubling, at most a day, a little apart from each other."""
     return int(min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(tried - 1, 20)) * rng.uniform(0.9, 1.1))
-
-
-def _remember_endpoint(run: _Pass, space: Stored) -> None:
-    """Where the space's queries can be embedded, and how much its server takes at once."""
-    learned = (run.embedder.endpoint, run.embedder.batch_limit)
-    if learned != (space.endpoint, space.batch_limit):
-        with transaction(run.connection, run.path):
-            spaces.note_endpoint(run.connection, space.id, *learned)
 
 
 def _switch(run: _Pass, space: Stored) -> None:
@@ -258,9 +268,22 @@ def _drop_unused(run: _Pass) -> None:
 
 
 def _note(run: _Pass, event_type: str, detail: str | None) -> None:
-    """One event per change of state, not per try."""
+    """One event per change of state, not per try. Another embedder or another reason is another state."""
     last = events.last_of(run.connection, "embedder_unavailable", "embedder_available")
-    state = "embedder_available" if last is None else last.event_type
-    if state != event_type:
+    if last is None and detail is None:
+        return
+    state = ("embedder_available", run.embedder.name, None) if last is None else _state(last)
+    if detail is None and state[0] == event_type:
+        return
+    if state != (event_type, run.embedder.name, _without_seconds(detail)):
         with transaction(run.connection, run.path):
             events.add(run.connection, event_type, run.clock(), source=run.embedder.name, detail=detail)
+
+
+def _state(event: Event) -> tuple[str, str, str | None]:
+    return event.event_type, event.source, _without_seconds(event.detail)
+
+
+def _without_seconds(detail: str | None) -> str | None:
+    """How long a server asks to be left alone says nothing of its state."""
+    return None if detail is None else re.sub(r"\d+ s\b", "some s", detail)

@@ -1,43 +1,77 @@
 """Whole copies of a database: built beside their place, checked, then put there under a name that nobody had; and the
-other way round, a copy that takes the place of a database in use.
+other way round, a copy that takes the place of a database in use, with the key that its tombstones belong to.
 
 What always holds: a copy is the owner's alone from its first byte, is one file with no log beside it, and appears whole
 or not at all. No file is overwritten and no link is followed. A copy that was cut short is a `.part`, locked while
-somebody still works on it, and removed by whoever finds it free.
+somebody still works on it, and removed by whoever finds it free; a copy on its way into a database's place is
+`.restoring`, and the lease says whether somebody still works on that. Nothing is removed but under a name that no person
+can have given a copy: `is_reserved` keeps them from it.
 """
 
 from __future__ import annotations
 
 import fcntl
-import glob
-import itertools
+import hmac
 import os
+import re
 import secrets as entropy
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
 from pathlib import Path
 
 import apsw
 
-from clawmark.errors import DatabaseDamaged, DatabaseUnwritable, UsageError
-from clawmark.store import files
+from clawmark import keys
+from clawmark.errors import DatabaseBusy, DatabaseDamaged, DatabaseUnwritable, UsageError
+from clawmark.store import check, cursors, files, keyfile, migrations
 from clawmark.store.db import (
     BUSY_SECONDS,
     QUICK_BUSY_SECONDS,
     checkpoint,
-    connect,
+    each,
     explained,
+    is_there,
+    lease,
+    opened,
     rows,
     schema_version,
     system_explained,
+    use_log,
 )
-from clawmark.store.keyfile import key_path
-from clawmark.store.sidecar import newest_event
 
-PART = ".part"
-COMPANIONS = ("-journal", "-wal", "-shm")
+PART, RESTORING, OLD_KEY = ".part", ".restoring", ".key.old"
+
+_PART_END = re.compile(r"\.[0-9a-f]{8}" + re.escape(PART))
+_RESERVED = re.compile(
+    ".+(?:"
+    + "|".join(re.escape(end) for end in (*files.BESIDE, RESTORING, OLD_KEY))
+    + f"|{_PART_END.pattern}"
+    + r"|\.(?:damaged|rebuilt|orphan|facts|replaced|schema-1)-.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_READING = (apsw.SQLITE_IOERR_READ, apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS)
+"""Failures of a disk that are no failures to write."""
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a file of this name would be taken, beside some memory, for one of clawmark's or SQLite's own: removed,
+    renamed or read as what it is not."""
+    return _RESERVED.fullmatch(name) is not None
+
+
+@contextmanager
+def copying(source: Path, target: Path) -> Iterator[None]:
+    """SQLite's errors as ours: what cannot be written is the target's fault, all else the source's."""
+    with explained(source):
+        try:
+            yield
+        except (apsw.FullError, apsw.IOError) as failed:
+            if getattr(failed, "extendedresult", None) in _READING:  # which apsw's types do not know
+                raise
+            with explained(target):
+                raise
 
 
 def copy_database(source: Path, target: Path, *, at_rest: bool = False) -> None:
@@ -46,14 +80,11 @@ def copy_database(source: Path, target: Path, *, at_rest: bool = False) -> None:
     at_rest: nobody has `source` open, so that it can be read without making files beside it.
     Raises UsageError when `target` is there, DatabaseDamaged when `source` is damaged: then there is no copy.
     """
-    with explained(source), system_explained(target), _draft(target) as (part, _):
-        reader = connect(source, readonly=True, leave_no_trace=at_rest)
-        try:
+    with copying(source, target), system_explained(target), _draft(target) as (part, _):
+        with opened(source, readonly=True, leave_no_trace=at_rest) as reader:
             rows(reader, "BEGIN")
             expected = _counts(reader)  # opens the snapshot that is then copied
             _copy_pages(reader, part, target)
-        finally:
-            reader.close()
         _check(part, source, expected)
 
 
@@ -65,23 +96,17 @@ def _copy_pages(reader: apsw.Connection, part: Path, target: Path) -> None:
         # The copy of a file in WAL mode is in WAL mode too, and would make two files beside it at the first look.
         if rows(writer, "PRAGMA journal_mode = DELETE") != [("delete",)]:
             raise DatabaseUnwritable(f"{target} could not be made one file.")
-    except apsw.FullError:
-        with explained(target):  # no room is the target's fault, all else the source's
-            raise
     finally:
         writer.close()
 
 
 def _check(part: Path, source: Path, expected: dict[str, int]) -> None:
-    copy = connect(part, readonly=True)
-    try:
-        found = rows(copy, "PRAGMA integrity_check(1)")
-        if found != [("ok",)]:
-            raise DatabaseDamaged(f"{source} is damaged ({found[0][0]}), so no copy was made. It was left unchanged.")
+    with opened(part, readonly=True) as copy:
+        found = check.pages(copy)
+        if found:
+            raise DatabaseDamaged(f"{source} is damaged ({found[0]}), so no copy was made. It was left unchanged.")
         if _counts(copy) != expected:
             raise DatabaseDamaged(f"a copy of {source} did not hold the same rows; it was removed. Check the disk.")
-    finally:
-        copy.close()
 
 
 def _counts(connection: apsw.Connection) -> dict[str, int]:
@@ -100,7 +125,7 @@ def write_new(target: Path, data: bytes) -> None:
 @contextmanager
 def _draft(target: Path) -> Iterator[tuple[Path, int]]:
     """An empty file beside `target`; it becomes `target` when nothing was raised."""
-    remove_leftovers(target)
+    remove_parts(target)
     part = target.with_name(f"{target.name}.{entropy.token_hex(4)}{PART}")
     handle = files.create(part)
     try:
@@ -108,44 +133,57 @@ def _draft(target: Path) -> Iterator[tuple[Path, int]]:
         yield part, handle
         os.fsync(handle)
         try:
-            os.link(part, target)  # unlike a rename, it fails where something is
+            files.give_name(part, target)  # unlike a rename, it fails where something is
         except FileExistsError:
             raise UsageError(f"{target} is there already and was left as it is; name another file.") from None
     finally:
-        _remove(part)
+        discard(part)
         os.close(handle)
     files.sync_folder(target.parent)
 
 
+def restoring(path: Path) -> Path:
+    """Where a copy stands that is to take the place of `path`."""
+    return path.with_name(path.name + RESTORING)
+
+
 def remove_leftovers(path: Path) -> None:
+    """Remove what backups and restores that were killed left beside `path`, which may hold what was forgotten since.
+
+    Belongs under the lease: who restores holds it, so that no restore is going on.
+    """
+    remove_parts(path)
+    discard(restoring(path))
+
+
+def remove_parts(path: Path) -> None:
     """Remove the parts of copies of `path`, or beside it, that were cut short; those somebody works on stay."""
-    for name in glob.glob(f"{glob.escape(str(path))}.*{PART}"):
+    for part in _parts(path):
         try:
-            handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            handle = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError:
             continue  # gone meanwhile, or a link that is not ours
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            _remove(Path(name))
+            discard(part)
         except OSError:
             continue  # somebody's work, or nothing that we may remove
         finally:
             os.close(handle)
 
 
-def _remove(part: Path) -> None:
-    for suffix in (*COMPANIONS, ""):  # itself last: as long as it is there, it is found
-        part.with_name(part.name + suffix).unlink(missing_ok=True)
+def _parts(path: Path) -> list[Path]:
+    """`<path>.<8 hex>.part`, and the same of a copy whose name begins with that of `path`."""
+    if not path.parent.is_dir():
+        return []
+    is_part = re.compile(re.escape(path.name) + r"(?:\..+)?" + _PART_END.pattern, re.DOTALL)
+    return [path.with_name(name) for name in os.listdir(path.parent) if is_part.fullmatch(name)]
 
 
-def dated(path: Path, what: str, now: datetime, suffix: str = "") -> Path:
-    """`memory.db.<what>-20261201T120000Z<suffix>` beside `path`, or the next such name that is free with its key's."""
-    stem = f"{path.name}.{what}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}"
-    for number in itertools.count(1):
-        name = path.with_name(f"{stem}{'' if number == 1 else f'-{number}'}{suffix}")
-        if not os.path.lexists(name) and not os.path.lexists(key_path(name)):
-            return name
-    raise AssertionError("numbers do not end")
+def discard(copy: Path) -> None:
+    """Remove a copy that is not needed, and what SQLite left beside it."""
+    for suffix in (*files.COMPANIONS, ""):  # itself last: as long as it is there, it is found
+        copy.with_name(copy.name + suffix).unlink(missing_ok=True)
 
 
 # --- a copy in the place of a database --------------------------------------------------------------------------------
@@ -158,18 +196,17 @@ def overwriting(target: Path, draft: Path, busy_seconds: float = BUSY_SECONDS) -
     `target` cannot be written by anybody else meanwhile, and can be read. Renaming another file over a database in use
     would be quicker, and leave who has it open with a write-ahead log that belongs to neither.
     """
-    with explained(target), system_explained(target):
-        writer = connect(target, busy_seconds=busy_seconds)
-        reader = connect(draft, readonly=True)
-        try:
-            with writer.backup("main", reader, "main") as backup:
-                backup.step(0)  # copies nothing, and takes the lock for writing
-                yield
-                backup.step(-1)
-            empty_log(writer)
-        finally:
-            reader.close()
-            writer.close()
+    with (
+        explained(target),
+        system_explained(target),
+        opened(target, busy_seconds=busy_seconds) as writer,
+        opened(draft, readonly=True) as reader,
+    ):
+        with writer.backup("main", reader, "main") as backup:
+            backup.step(0)  # copies nothing, and takes the lock for writing
+            yield
+            backup.step(-1)
+        empty_log(writer)
 
 
 def empty_log(connection: apsw.Connection) -> None:
@@ -181,18 +218,15 @@ def empty_log(connection: apsw.Connection) -> None:
 def exchange(target: Path, draft: Path, aside: Path) -> None:
     """Put `draft` in the place of a file that is no sound database, or of none; that and its log are called `aside` then.
 
-    There is a file at every moment. Belongs under the lease.
+    There is a file at every moment, where one can have two names. Belongs under the lease.
     """
     with explained(draft), system_explained(target):
-        connection = connect(draft)
-        try:
-            rows(connection, "PRAGMA journal_mode = WAL")
+        with opened(draft) as connection:
+            use_log(connection)
             checkpoint(connection)
-        finally:
-            connection.close()
         if os.path.lexists(target):
-            os.link(target, aside, follow_symlinks=False)
-        for suffix in COMPANIONS:  # before the new file comes: its readers would take the old log for its own
+            files.give_name(target, aside)
+        for suffix in files.COMPANIONS:  # before the new file comes: its readers would take the old log for its own
             companion = target.with_name(target.name + suffix)
             if os.path.lexists(companion):
                 os.rename(companion, aside.with_name(aside.name + suffix))
@@ -205,111 +239,154 @@ def match_page_size(draft: Path, target: Path) -> None:
     with explained(draft):
         sizes = [_page_size(draft), _page_size(target)]
         if sizes[0] != sizes[1]:
-            connection = connect(draft)
-            try:
+            with opened(draft) as connection:
                 rows(connection, f"PRAGMA page_size = {sizes[1]:d}")
                 rows(connection, "VACUUM")
-            finally:
-                connection.close()
 
 
 def _page_size(path: Path) -> int:
-    connection = connect(path, readonly=True, leave_no_trace=True)
-    try:
+    with opened(path, readonly=True, leave_no_trace=True) as connection:
         return int(connection.pragma("page_size"))
-    finally:
-        connection.close()
 
 
 def is_sound(path: Path) -> bool:
-    """Whether SQLite finds no damage. Errors of other kinds are raised."""
+    """Whether SQLite finds no damage, so that it can be replaced in use. Errors of other kinds are raised.
+
+    Rows that contradict each other are no hindrance: what was forgotten can be read, and all of them are replaced.
+    """
     try:
-        with explained(path):
-            connection = connect(path, readonly=True, leave_no_trace=True)
-            try:
-                schema_version(connection, path)
-                return rows(connection, "PRAGMA integrity_check(1)") == [("ok",)]
-            finally:
-                connection.close()
+        with explained(path), opened(path, readonly=True) as connection:
+            schema_version(connection, path)
+            return not check.pages(connection)
     except DatabaseDamaged:
         return False
 
 
-def discard(draft: Path) -> None:
-    """Remove a copy that is not needed, and what SQLite left beside it."""
-    _remove(draft)
+# --- whether a copy can be a memory -----------------------------------------------------------------------------------
 
 
-# --- what the database that is replaced knows, and no older copy does -------------------------------------------------
+def unfit(connection: apsw.Connection, now: datetime) -> list[str]:
+    """What keeps a copy that was brought up to the newest schema from being a memory, each in a few words.
 
-
-@dataclass(frozen=True, slots=True)
-class Present:
-    """What must outlive the replacement.
-
-    tombstones     rows: hash, kind, created_at, expires_at
-    forgets        scope, key and time of every fact that was forgotten
-    live           scope, key and value of every fact that is not
-    newest_event   the highest number an event ever had
-    generation     of its vectors: memories that hold some in memory tell by another one that these are gone
+    Whoever made the file may have put anything into it: a trigger would run with our writes, a row that nobody can read
+    would stop every command, a name of two lines would write a line of a block.
     """
-
-    tombstones: Sequence[tuple[bytes, str, str, str | None]] = ()
-    forgets: frozenset[tuple[str, str, str]] = frozenset()
-    live: frozenset[tuple[str, str, str]] = frozenset()
-    newest_event: int = 0
-    generation: int = 0
+    return _schema_faults(connection, now) or check.faults(connection) or _name_faults(connection)
 
 
-def present(connection: apsw.Connection) -> Present:
-    ((generation,),) = rows(connection, "SELECT coalesce(max(generation), 0) FROM spaces")
-    return Present(
-        rows(connection, "SELECT hash, kind, created_at, expires_at FROM tombstones"),
-        forgets(connection),
-        frozenset(rows(connection, "SELECT scope, key, value FROM facts WHERE is_deleted = 0")),
-        newest_event(connection),
-        generation,
+def _schema_faults(connection: apsw.Connection, now: datetime) -> list[str]:
+    """Where the schema differs from a new database's. One that was migrated went through the same steps."""
+    new = apsw.Connection(":memory:")
+    try:
+        migrations.migrate(new, now)
+        ours, found = _schema(new), _schema(connection)
+    finally:
+        new.close()
+    faults = []
+    for kind, name in sorted(ours.keys() | found.keys()):
+        what = f"the {kind} {name[:100]!r}"
+        if (kind, name) not in found:
+            faults.append(f"{what} is missing")
+        elif (kind, name) not in ours:
+            if not (name.startswith("sqlite_") and kind in ("table", "index")):  # of ANALYZE, say
+                faults.append(f"{what} is not clawmark's; drop it there and try again")
+        elif found[kind, name] != ours[kind, name]:
+            faults.append(f"{what} is not as clawmark makes it")
+    return faults
+
+
+def _schema(connection: apsw.Connection) -> dict[tuple[str, str], tuple[str, str]]:
+    """Kind and name → table and SQL of everything in the file, without differences of blanks and case; but for indexes
+    that SQLite makes for a table on its own."""
+    found = rows(
+        connection,
+        "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master"
+        " WHERE NOT (type = 'index' AND sql IS NULL AND name GLOB 'sqlite_autoindex_*')",
     )
+    return {(kind, name): (table, " ".join(sql.split()).lower()) for kind, name, table, sql in found}
 
 
-def both(one: Present, other: Present) -> Present:
-    return Present(
-        [*one.tombstones, *other.tombstones],
-        one.forgets | other.forgets,
-        one.live | other.live,
-        max(one.newest_event, other.newest_event),
-        max(one.generation, other.generation),
-    )
+def _name_faults(connection: apsw.Connection) -> list[str]:
+    """Facts whose key or scope is not one line."""
+    return [
+        f"the fact {key[: keys.KEY_LENGTH]!r} has a key or a scope that is none"
+        for key, scope in each(connection, "SELECT key, scope FROM facts")
+        if not key.isprintable() or keys.scope_fault(scope) is not None
+    ]
 
 
-def forgets(connection: apsw.Connection) -> frozenset[tuple[str, str, str]]:
-    return frozenset(
-        rows(
-            connection,
-            "SELECT scope, memory_key, created_at FROM memory_events"
-            " WHERE event_type = 'forget' AND scope IS NOT NULL AND memory_key IS NOT NULL",
-        )
-    )
+# --- the key of a database that another one replaces ------------------------------------------------------------------
+
+KEY_NOTE = "key:fingerprint"
+"""The cursor in a restored database that says which key its tombstones belong to."""
 
 
-def stored_facts(connection: apsw.Connection) -> list[tuple[str, str, str, str]]:
-    """Scope, key, value and updated_at of every fact, hidden ones included."""
-    return rows(connection, "SELECT scope, key, value, updated_at FROM facts ORDER BY scope, key")
+def fingerprint(key: bytes) -> str:
+    """What tells one key from another, and says nothing of it."""
+    return hmac.digest(key, b"clawmark key", "sha256").hex()[:16]
 
 
-def add_tombstones(connection: apsw.Connection, tombstones: Iterable[tuple[bytes, str, str, str | None]]) -> None:
-    connection.executemany(
-        "INSERT OR IGNORE INTO tombstones (hash, kind, created_at, expires_at) VALUES (?, ?, ?, ?)", tombstones
-    )
+def note_key(connection: apsw.Connection, key: bytes, now: datetime) -> None:
+    """Write into a copy which key goes with it. Belongs inside a transaction."""
+    cursors.put(connection, KEY_NOTE, fingerprint(key), now)
 
 
-def renew_generations(connection: apsw.Connection, generation: int) -> None:
-    """Vectors that somebody holds in memory are of none of these generations."""
-    connection.execute("UPDATE spaces SET generation = max(generation, ?) + 1", (generation,))
+def noted_key(connection: apsw.Connection) -> str | None:
+    """The fingerprint of the key that a restored database needs; None where any will do."""
+    return cursors.get(connection, KEY_NOTE)
 
 
-def number_events_behind(connection: apsw.Connection, newest: int) -> None:
-    """The next event gets a higher number than `newest`, which another file has used. Belongs inside a transaction."""
-    connection.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'memory_events'", (newest,))
-    if not connection.changes():
-        connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('memory_events', ?)", (newest,))
+def change_key(path: Path, key: bytes) -> None:
+    """Give the database `path` the key of the copy that is about to take its place; `settle_key` says afterwards
+    whether it did. Belongs under the lease.
+
+    The key comes first, while nobody can write: who waits for the database finds both changed.
+    """
+    place, old = keyfile.key_path(path), keyfile.known(keyfile.key_path(path))
+    draft = place.with_name(place.name + ".new")
+    if old == key:
+        return
+    if old is not None:
+        files.replace(_old_key(path), old, draft)
+    files.replace(place, key, draft)
+
+
+def settle_key(path: Path) -> None:
+    """Complete a change of key whose database has come, and take back one whose database has not. Nothing where no
+    change is under way. Belongs under the lease."""
+    kept, place = _old_key(path), keyfile.key_path(path)
+    with system_explained(kept):
+        if not os.path.lexists(kept):
+            return
+        keyfile.known(kept)  # refuses a link, or another user's file
+        key = keyfile.known(place)
+        if key is not None and _noted_key(path) == fingerprint(key):
+            kept.unlink()
+        else:
+            os.rename(kept, place)
+        files.sync_folder(path.parent)
+
+
+def finish_key_change(path: Path) -> None:
+    """`settle_key` for whoever opens a database without the lease. A restore that is under way does it itself, and what
+    cannot be written now is left to a later start: it can still be read."""
+    if os.path.lexists(_old_key(path)):
+        with suppress(DatabaseBusy, DatabaseUnwritable), lease(path, 0):
+            settle_key(path)
+
+
+def _old_key(path: Path) -> Path:
+    """Where the key of `path` stands while another one takes its place."""
+    return path.with_name(path.name + OLD_KEY)
+
+
+def _noted_key(path: Path) -> str | None:
+    """The fingerprint that the database holds; None also where it cannot be read: then it is not the restored one."""
+    if not is_there(path):
+        return None
+    with explained(path):
+        try:
+            with opened(path, readonly=True, leave_no_trace=True) as connection:
+                return noted_key(connection)
+        except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError):
+            return None

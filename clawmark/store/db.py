@@ -7,15 +7,18 @@ that begins, commits and rolls back, and it writes to no file that meanwhile los
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import logging
 import os
+import re
 import shutil
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -36,20 +39,59 @@ BUSY_SECONDS = 10.0
 QUICK_BUSY_SECONDS = 1.0
 """For a look on the way to a prompt."""
 
+CHECKPOINT_SECONDS = 0.25
+"""Emptying the log keeps every writer out while it waits for readers. The next one tries again."""
+
 PATIENCE_SECONDS = 1.0
 """A longer wait is said aloud."""
+
+LOCK_BYTES = 20
+"""More than any number of a process has."""
 
 log = logging.getLogger("clawmark")
 
 REMEDY = " The next sync sets it aside under another name and rebuilds it; nothing is deleted."
 """What happens about damage."""
 
+UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError)
+"""What SQLite says of damage. A disk that fails is another matter: then nothing moves."""
+
 Rows = list[tuple[Any, ...]]
 
 
-def rows(connection: apsw.Connection, sql: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> Rows:
+Parameters = Mapping[str, Any] | Sequence[Any]
+
+
+def rows(connection: apsw.Connection, sql: str, parameters: Parameters = ()) -> Rows:
     """All rows of one statement. Fetched to the end, since apsw runs a statement only as far as it is drained."""
-    return connection.execute(sql, parameters).fetchall()
+    try:
+        return connection.execute(sql, parameters).fetchall()
+    except UnicodeDecodeError as error:
+        raise _undecodable(error) from error
+
+
+def each(connection: apsw.Connection, sql: str, parameters: Parameters = ()) -> Iterator[tuple[Any, ...]]:
+    """The rows of one statement as they come, for more than should be held at once."""
+    try:
+        yield from connection.execute(sql, parameters)
+    except UnicodeDecodeError as error:
+        raise _undecodable(error) from error
+
+
+def time_of(text: Any) -> datetime:
+    """A time as it is stored. What is none is damage like any other, and SQLite does not notice it."""
+    try:
+        at = datetime.fromisoformat(text)
+    except (TypeError, ValueError) as error:
+        raise apsw.CorruptError("a time in it is none") from error
+    if at.tzinfo is None:
+        raise apsw.CorruptError("a time in it has no offset")
+    return at
+
+
+def _undecodable(error: UnicodeDecodeError) -> apsw.Error:
+    """Damage like any other. Told where rows are read: further up a source's text could be meant."""
+    return apsw.CorruptError(f"a text in it is no UTF-8: {error.reason}")
 
 
 def connect(
@@ -60,15 +102,21 @@ def connect(
     leave_no_trace: for a quick look. A reader of a database in WAL mode makes two files beside it; where there are none,
     nobody has it open, and it can be read as it is.
     """
-    flags = apsw.SQLITE_OPEN_READONLY if readonly else apsw.SQLITE_OPEN_READWRITE
-    name = str(path)
-    at_rest = not path.with_name(path.name + "-wal").exists()
-    if readonly and at_rest and (leave_no_trace or not os.access(path.parent, os.W_OK)):
+    files.refuse_planted_logs(path)
+    has_log, has_journal = (path.with_name(path.name + suffix).exists() for suffix in ("-wal", "-journal"))
+    can_write = os.access(path.parent, os.W_OK)
+    name, flags = str(path), apsw.SQLITE_OPEN_READONLY
+    if not readonly or (has_journal and can_write):
+        # What a writer without a write-ahead log left half done must be taken back before anything can be read.
+        flags = apsw.SQLITE_OPEN_READWRITE
+    elif not (has_log or has_journal) and (leave_no_trace or not can_write):
         # Where no file can be made, nobody can write either.
         name, flags = f"{path.absolute().as_uri()}?immutable=1", flags | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(name, flags=flags)
     try:
         connection.set_busy_timeout(int(busy_seconds * 1000))
+        if readonly:
+            _pragma(connection, "query_only", "ON", 1)
         _pragma(connection, "foreign_keys", "ON", 1)
         _pragma(connection, "temp_store", "MEMORY", 2)  # a sorter's spill would put text into a file of its own
         if not readonly:
@@ -83,6 +131,18 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+@contextmanager
+def opened(
+    path: Path, *, readonly: bool = False, leave_no_trace: bool = False, busy_seconds: float = BUSY_SECONDS
+) -> Iterator[apsw.Connection]:
+    """A connection as `connect` makes it, closed behind the caller."""
+    connection = connect(path, readonly=readonly, leave_no_trace=leave_no_trace, busy_seconds=busy_seconds)
+    try:
+        yield connection
+    finally:
+        connection.close()
 
 
 def _pragma(connection: apsw.Connection, name: str, value: str, expected: int) -> None:
@@ -104,11 +164,8 @@ def open_database(path: Path, migrate: Callable[[apsw.Connection], None], latest
             with lease(path, BUSY_SECONDS):
                 if not is_there(path):  # else another process was first
                     make(path, migrate)
-        connection = connect(path, readonly=True, leave_no_trace=True, busy_seconds=QUICK_BUSY_SECONDS)
-        try:
+        with opened(path, readonly=True, leave_no_trace=True, busy_seconds=QUICK_BUSY_SECONDS) as connection:
             version = schema_version(connection, path)
-        finally:
-            connection.close()
         if version > latest:
             raise DatabaseNewer(
                 f"{path} has schema {version}; this clawmark knows up to {latest}. Upgrade clawmark; "
@@ -117,12 +174,8 @@ def open_database(path: Path, migrate: Callable[[apsw.Connection], None], latest
         if version < 2:
             raise DatabaseError(f"{path} has schema {version}, written by the TypeScript clawmark; left unchanged.")
         if version < latest:
-            connection = connect(path)
-            try:
-                with transaction(connection, path):
-                    migrate(connection)
-            finally:
-                connection.close()
+            with opened(path) as connection, transaction(connection, path):
+                migrate(connection)
 
 
 def schema_version(connection: apsw.Connection, path: Path) -> int:
@@ -151,9 +204,9 @@ def schema_version(connection: apsw.Connection, path: Path) -> int:
 def make(path: Path, migrate: Callable[[apsw.Connection], None]) -> None:
     """A new database in a place where there is none. Belongs under the lease.
 
-    A write-ahead log without its database would be replayed into the new one: it gets another name, never deleted.
+    A log without its database would be replayed into the new one: it gets another name, never deleted.
     """
-    for suffix in ("-wal", "-shm"):
+    for suffix in files.COMPANIONS:
         orphan = path.with_name(path.name + suffix)
         if orphan.exists():
             os.rename(orphan, path.with_name(f"{path.name}.orphan-{orphan.stat().st_mtime_ns}{suffix}"))
@@ -167,30 +220,46 @@ def build(path: Path, fill: Callable[[apsw.Connection], None]) -> Path:
     `fill` runs in one transaction. Belongs under the lease.
     """
     draft = path.with_name(path.name + ".new")
-    for suffix in ("", "-journal", "-wal", "-shm"):  # of one that was killed
+    for suffix in ("", *files.COMPANIONS):  # of one that was killed
         draft.with_name(draft.name + suffix).unlink(missing_ok=True)
-    os.close(files.create(draft))
-    connection = connect(draft)
     try:
-        with transaction(connection, draft):
-            fill(connection)
-        if rows(connection, "PRAGMA journal_mode = WAL") != [("wal",)]:
-            raise DatabaseUnwritable(
-                f"{path.parent} does not allow a write-ahead log; keep the database on a local disk."
-            )
-        checkpoint(connection)
-    finally:
-        connection.close()
+        os.close(files.create(draft))
+        with explained(draft), opened(draft) as connection:
+            with transaction(connection, draft):
+                fill(connection)
+            if not use_log(connection):
+                raise DatabaseUnwritable(
+                    f"{path.parent} does not allow a write-ahead log; keep the database on a local disk."
+                )
+            checkpoint(connection)
+    except DatabaseDamaged as damage:  # not the database's: nothing must be rebuilt because of it
+        raise DatabaseUnwritable(f"{draft}: a new database came out damaged; check the disk.") from damage
     return draft
 
 
+def uses_log(connection: apsw.Connection) -> bool:
+    """Whether the file is in WAL mode: what its header says, since a connection of a quick look answers `delete` always.
+
+    Read through SQLite's own descriptor: closing another one would drop the locks that this process holds on the file.
+    """
+    _, versions = connection.read("main", 0, 18, 2)
+    return versions == b"\2\2"
+
+
+def use_log(connection: apsw.Connection) -> bool:
+    """Bring the file to WAL mode, in which readers and the writer do not wait for each other; whether it is."""
+    return rows(connection, "PRAGMA journal_mode = WAL") == [("wal",)]
+
+
 def is_there(path: Path) -> bool:
-    """Whether a file with something in it stands at `path`. Raises DatabaseUnwritable for what is no file at all."""
-    if not os.path.lexists(path):
-        return False
-    status = os.stat(path)
+    """Whether a file with something in it stands at `path`. Raises DatabaseForeign for what is no file at all."""
+    with system_explained(path):
+        try:
+            status = os.stat(path)
+        except FileNotFoundError:
+            return False
     if not stat.S_ISREG(status.st_mode):
-        raise DatabaseUnwritable(f"{path} is no file; name one in CLAWMARK_DB_PATH. It was left as it is.")
+        raise DatabaseForeign(f"{path} is no file; name one in CLAWMARK_DB_PATH. It was left as it is.")
     return status.st_size > 0
 
 
@@ -198,9 +267,15 @@ def is_there(path: Path) -> bool:
 def lease(path: Path, wait_seconds: float) -> Iterator[None]:
     """The right to run jobs on this database, held by one process at a time and freed by the kernel at a kill.
 
-    Waits its turn up to `wait_seconds`, then raises DatabaseBusy naming the holder.
+    Waits its turn up to `wait_seconds`, then raises DatabaseBusy naming the holder. Raises DatabaseForeign where
+    another program's lock file has that name. For a path where a database of ours stands, or none.
     """
-    with system_explained(path):
+    with system_explained(_lock_of(path)):
+        if lock_says(path) is None:
+            raise DatabaseForeign(
+                f"{_lock_of(path)} is not clawmark's but another program's. It was left as it is; name another file in "
+                "CLAWMARK_DB_PATH."
+            )
         handle = files.open_or_create(_lock_of(path))
     try:
         deadline = time.monotonic() + wait_seconds
@@ -219,8 +294,9 @@ def lease(path: Path, wait_seconds: float) -> Iterator[None]:
                     log.warning("waiting for process %s, which is working on %s", holder, path)
                     said = True
                 time.sleep(0.05)
-        os.ftruncate(handle, 0)
-        os.pwrite(handle, str(os.getpid()).encode(), 0)
+        with contextlib.suppress(OSError):  # a full disk: the number only tells others whom they wait for
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, str(os.getpid()).encode(), 0)
         yield
     finally:
         os.close(handle)  # closing frees the lock
@@ -230,8 +306,14 @@ def _lock_of(path: Path) -> Path:
     return path.with_name(path.name + ".lock")
 
 
+def lock_says(path: Path) -> str | None:
+    """The number of the last holder of the lease, "" where there was none; None for a file that is no lock of ours."""
+    content = files.read(_lock_of(path), LOCK_BYTES + 1) or b""
+    return content.decode() if re.fullmatch(rb"[0-9]{0,%d}" % LOCK_BYTES, content) else None
+
+
 def _written_in(handle: int) -> str:
-    return os.pread(handle, 20, 0).decode("ascii", "replace").strip()
+    return os.pread(handle, LOCK_BYTES, 0).decode("ascii", "replace").strip()
 
 
 def _holder(path: Path) -> str | None:
@@ -291,9 +373,7 @@ def system_explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise DatabaseUnwritable(
-            f"{path}: {error.strerror or error}; check the path, its permissions and the disk."
-        ) from error
+        raise files.told(error, path) from error
 
 
 def _translated(error: apsw.Error, path: Path) -> DatabaseError:
@@ -304,8 +384,15 @@ def _translated(error: apsw.Error, path: Path) -> DatabaseError:
         return DatabaseDamaged(f"{path} is not a SQLite database: it is damaged.{REMEDY}")
     if isinstance(error, apsw.CorruptError):
         return DatabaseDamaged(f"{path} is damaged ({error}).{REMEDY}")
-    if isinstance(error, apsw.FullError | apsw.IOError):
-        return DatabaseUnwritable(f"{path} could not be written ({error}; {_free(path)}). Nothing was lost; make room.")
+    if isinstance(error, apsw.FullError):
+        return DatabaseUnwritable(
+            f"{path} could not be written: the disk is full ({_free(path)}). Nothing was lost; make room."
+        )
+    if isinstance(error, apsw.IOError):
+        why = "disk I/O error" if "not an error" in str(error) else error  # what SQLite says where a copy fails
+        return DatabaseUnwritable(f"{path} could not be read or written ({why}; {_free(path)}). Check the disk.")
+    if isinstance(error, apsw.CantOpenError) and not os.path.lexists(path):
+        return DatabaseUnwritable(f"{path} is gone: it was moved or deleted. The next sync makes a new one.")
     if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
         return DatabaseUnwritable(f"{path} cannot be opened for writing ({error}); check the path and its permissions.")
     return DatabaseError(f"{path}: {error}")
@@ -320,5 +407,19 @@ def _free(path: Path) -> str:
 
 def checkpoint(connection: apsw.Connection) -> bool:
     """Move the whole write-ahead log into the file and empty it. False while a reader's snapshot keeps it back."""
-    ((busy, _, _),) = rows(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+    if not _has_log(connection):
+        return True
+    patience = connection.pragma("busy_timeout")
+    connection.set_busy_timeout(int(CHECKPOINT_SECONDS * 1000))
+    try:
+        ((busy, _, _),) = rows(connection, "PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        connection.set_busy_timeout(patience)
     return not busy
+
+
+def _has_log(connection: apsw.Connection) -> bool:
+    try:
+        return os.stat(connection.filename_wal).st_size > 0
+    except FileNotFoundError:
+        return False

@@ -8,7 +8,7 @@ from typing import Any, Final
 import apsw
 
 from clawmark.model import Event
-from clawmark.store.db import rows
+from clawmark.store.db import each, rows, time_of
 
 TYPES: Final = {
     "create": "a fact was stored under a new key",
@@ -58,7 +58,12 @@ def add(
 
 def _event(row: tuple[Any, ...]) -> Event:
     number, event_type, created, source, scope, key, old, new, detail = row
-    return Event(number, event_type, datetime.fromisoformat(created), source, scope, key, old, new, detail)
+    texts = (scope, key, old, new, detail)
+    if not (isinstance(event_type, str) and isinstance(source, str)) or any(
+        text is not None and not isinstance(text, str) for text in texts
+    ):
+        raise apsw.CorruptError("an event in it is none")
+    return Event(number, event_type, time_of(created), source, scope, key, old, new, detail)
 
 
 def latest(connection: apsw.Connection, limit: int) -> list[Event]:
@@ -83,6 +88,18 @@ def last_of(connection: apsw.Connection, *event_types: str) -> Event | None:
     return _event(found[0]) if found else None
 
 
+def are_usable(connection: apsw.Connection) -> bool:
+    """Whether every event can be read as what it is."""
+    stored = each(
+        connection,
+        "SELECT id, event_type, created_at, source, scope, memory_key, old_value, new_value, detail FROM memory_events",
+    )
+    try:
+        return all(map(_event, stored))
+    except apsw.CorruptError:
+        return False
+
+
 def is_known(connection: apsw.Connection, event_type: str, source: str, detail: str) -> bool:
     """Whether the trail holds this very event already."""
     found = rows(
@@ -91,6 +108,41 @@ def is_known(connection: apsw.Connection, event_type: str, source: str, detail: 
         (event_type, source, detail),
     )
     return bool(found)
+
+
+def forgets(connection: apsw.Connection) -> frozenset[tuple[str, str, str]]:
+    """Scope, key and time of every fact that was forgotten."""
+    return frozenset(
+        rows(
+            connection,
+            "SELECT scope, memory_key, created_at FROM memory_events"
+            " WHERE event_type = 'forget' AND scope IS NOT NULL AND memory_key IS NOT NULL",
+        )
+    )
+
+
+def stated(connection: apsw.Connection) -> list[tuple[str, str, str]]:
+    """Scope, key and value of everything that the trail says of facts."""
+    return rows(
+        connection,
+        "SELECT scope, memory_key, old_value FROM memory_events"
+        " WHERE scope IS NOT NULL AND memory_key IS NOT NULL AND old_value IS NOT NULL UNION"
+        " SELECT scope, memory_key, new_value FROM memory_events"
+        " WHERE scope IS NOT NULL AND memory_key IS NOT NULL AND new_value IS NOT NULL",
+    )
+
+
+def newest(connection: apsw.Connection) -> int:
+    """The number of the newest event there ever was; it does not fall when events are pruned."""
+    found = rows(connection, "SELECT seq FROM sqlite_sequence WHERE name = 'memory_events'")
+    return int(found[0][0]) if found else 0
+
+
+def number_behind(connection: apsw.Connection, number: int) -> None:
+    """The next event gets a higher number than `number`, which another file has used. Belongs inside a transaction."""
+    connection.execute("UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'memory_events'", (number,))
+    if not connection.changes():
+        connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('memory_events', ?)", (number,))
 
 
 def blank_values(connection: apsw.Connection, key: str, scope: str) -> None:

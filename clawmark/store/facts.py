@@ -5,24 +5,43 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any, Final
 
 import apsw
 
 from clawmark.model import Fact
-from clawmark.store.db import rows
-from clawmark.text import canonical, normal
+from clawmark.store.db import rows, time_of
+from clawmark.text import likeness
+
+WRITERS: Final = ("user", "agent", "extracted")
 
 _COLUMNS = "key, value, confidence, source, updated_at, scope, created_at, observed_at, reinforced_at"
 
 
-def _fact(row: tuple[str, str, float, str, str, str, str, str, str]) -> Fact:
+def _fact(row: tuple[Any, ...]) -> Fact:
     key, value, confidence, source, updated, scope, created, observed, reinforced = row
-    parse = datetime.fromisoformat
+    if not is_said(key, scope, value, source, confidence):
+        raise apsw.CorruptError("a fact in it is none")
     return Fact(
-        key, value, confidence, source, parse(updated), scope, parse(created), parse(observed), parse(reinforced)
+        key,
+        value,
+        confidence,
+        source,
+        time_of(updated),
+        scope,
+        time_of(created),
+        time_of(observed),
+        time_of(reinforced),
     )
+
+
+def is_said(key: Any, scope: Any, value: Any, source: Any, confidence: Any) -> bool:
+    """Whether these cells are a statement of a writer whom the program knows. SQLite lets any type stand anywhere."""
+    has_place = all(isinstance(text, str) and text for text in (key, scope))
+    is_sure = isinstance(confidence, int | float) and 0 <= confidence <= 1
+    return has_place and isinstance(value, str) and source in WRITERS and is_sure
 
 
 def get(connection: apsw.Connection, key: str, scope: str, *, deleted: bool = False) -> Fact | None:
@@ -44,6 +63,11 @@ def live(connection: apsw.Connection, scopes: Sequence[str] | None = None) -> li
         (None if scopes is None else json.dumps(list(scopes)),),
     )
     return [_fact(row) for row in found]
+
+
+def stored(connection: apsw.Connection) -> list[tuple[str, str, str, str, bool]]:
+    """Scope, key, value, updated_at and is_deleted of every fact, as they stand in the file, hidden ones included."""
+    return rows(connection, "SELECT scope, key, value, updated_at, is_deleted FROM facts ORDER BY scope, key")
 
 
 def scopes_of(connection: apsw.Connection, key: str) -> list[str]:
@@ -82,7 +106,7 @@ def tombstones(secret: bytes, scope: str, key: str, value: str) -> list[tuple[st
     def keyed(kind: str, text: str) -> tuple[str, bytes]:
         return kind, hmac.digest(secret, f"{kind}\0{scope}\0{text}".encode(), hashlib.sha256)
 
-    return [keyed("key", key), keyed("value", canonical(normal(value)))]
+    return [keyed("key", key), keyed("value", likeness(value))]
 
 
 def bury(connection: apsw.Connection, kind: str, hashed: bytes, now: datetime) -> None:
@@ -90,6 +114,18 @@ def bury(connection: apsw.Connection, kind: str, hashed: bytes, now: datetime) -
     connection.execute(
         "INSERT INTO tombstones (hash, kind, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (hashed, kind, now.isoformat()),
+    )
+
+
+def buried(connection: apsw.Connection) -> list[tuple[bytes, str, str, str | None]]:
+    """Every tombstone: hash, kind, created_at, expires_at."""
+    return rows(connection, "SELECT hash, kind, created_at, expires_at FROM tombstones")
+
+
+def bury_all(connection: apsw.Connection, tombstones: Iterable[tuple[bytes, str, str, str | None]]) -> None:
+    """Tombstones of another file, as `buried` gives them."""
+    connection.executemany(
+        "INSERT OR IGNORE INTO tombstones (hash, kind, created_at, expires_at) VALUES (?, ?, ?, ?)", tombstones
     )
 
 

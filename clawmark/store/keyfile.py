@@ -25,7 +25,8 @@ def secret(path: Path) -> bytes:
 
 def known(path: Path) -> bytes | None:
     """The secret, where there is one already."""
-    found = files.read(path, 2 * LENGTH)
+    with system_explained(path):
+        found = files.read(path, 2 * LENGTH)
     if found is not None and len(found) < LENGTH:
         raise DatabaseUnwritable(f"{path} is cut short; restore or remove it (then a new one is made).")
     return found
@@ -41,10 +42,10 @@ def _made(path: Path) -> bytes:
     finally:
         os.close(handle)
     try:
-        os.link(draft, path)  # fails where another process was first: then its secret is the one
+        files.give_name(draft, path)  # fails where another process was first: then its secret is the one
     except FileExistsError:
         pass
     finally:
-        draft.unlink()
+        draft.unlink(missing_ok=True)
     files.sync_folder(path.parent)
     return secret(path)

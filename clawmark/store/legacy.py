@@ -10,11 +10,10 @@ stays in the copy alone.
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,27 +21,30 @@ from typing import Any, Final
 
 import apsw
 
-from clawmark.errors import DatabaseForeign
+from clawmark import keys
+from clawmark.errors import DatabaseDamaged, DatabaseForeign
 from clawmark.guard import markers, secrets
+from clawmark.keys import PREFIXES, VALUE_LENGTH
 from clawmark.model import SHARED, Fact
-from clawmark.store import events, facts, files, keyfile, migrations
-from clawmark.store.copy import copy_database, dated, empty_log, number_events_behind, remove_leftovers
+from clawmark.store import events, facts, files, keyfile, migrations, sidecar, vectors
+from clawmark.store.copy import copy_database, empty_log, remove_leftovers, write_new
 from clawmark.store.db import (
-    connect,
+    UNREADABLE,
     explained,
     lease,
+    opened,
     rows,
     schema_version,
     system_explained,
     transaction,
+    use_log,
 )
-from clawmark.text import canonical, cut, normal
+from clawmark.text import cut, likeness
 
 WAIT_SECONDS: Final = 30.0
 VACUUM_BYTES: Final = 256 << 20
 """SQLite rebuilds a file in memory here; a larger one keeps its free pages, and what was once deleted in them."""
 
-KEY_LENGTH, VALUE_LENGTH = 100, 2000
 UNSURE: Final = 0.5
 """The confidence of an extracted fact whose own is no number: the old column's default, too low to be shown."""
 
@@ -56,9 +58,6 @@ _TABLES: Final = {
         {"id", "event_type", "memory_key", "old_value", "new_value", "source", "created_at"},
     ),
 }
-_PREFIXES: Final = ("user.", "pref.", "lesson.", "project.", "ref.")
-_SEPARATORS: Final = re.compile(r"[\s\-]+")
-_KEY: Final = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+")
 _CODE: Final = re.compile(r"[A-Z_]{1,40}")
 _CURSOR: Final = re.compile(r"(?:index|extract):[^:]+")
 _WITHOUT_TEXT: Final = {"injection_blocked", "extract_error", "reject"}
@@ -72,8 +71,11 @@ def is_typescript(connection: apsw.Connection) -> bool:
     """Whether this is such a database: by its version and by its tables."""
     if not rows(connection, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'"):
         return False
-    if rows(connection, "SELECT max(version) FROM schema_version") != [(1,)]:
-        return False
+    return rows(connection, "SELECT max(version) FROM schema_version") == [(1,)] and has_its_tables(connection)
+
+
+def has_its_tables(connection: apsw.Connection) -> bool:
+    """Whether the schema is the old one, whatever can be read of its rows."""
     return all(_has(connection, table, key, columns) for table, (key, columns) in _TABLES.items())
 
 
@@ -88,28 +90,35 @@ def upgrade(path: Path, clock: Callable[[], datetime], wait_seconds: float = WAI
     Raises DatabaseForeign for another program's file, DatabaseBusy when the old clawmark or a pass of the jobs holds
     it for `wait_seconds`; the file is unchanged then.
     """
-    with lease(path, wait_seconds), explained(path), system_explained(path):
-        connection = connect(path, busy_seconds=wait_seconds)
-        try:
-            version = schema_version(connection, path)
-            if version >= 2:  # another process was first
-                return f"{path} has schema {version} already."
-            if not is_typescript(connection):
-                raise DatabaseForeign(
-                    f"{path} says schema 1, but its tables are not clawmark's. It was left unchanged; "
-                    "move it away or name another file in CLAWMARK_DB_PATH."
-                )
-            files.secure(path)
-            remove_leftovers(path)
-            rows(connection, "PRAGMA journal_mode = WAL")
-            clean_pages(connection)
-            with transaction(connection, path):
-                backup = _backup(path, clock())
-                carried = convert(connection, clock(), lambda: keyfile.secret(keyfile.key_path(path)), backup.name)
-            empty_log(connection)
-        finally:
-            connection.close()
-    return _told(path, carried, backup)
+    with (
+        lease(path, wait_seconds),
+        explained(path),
+        system_explained(path),
+        opened(path, busy_seconds=wait_seconds) as connection,
+    ):
+        version = schema_version(connection, path)
+        if version >= 2:  # another process was first
+            return f"{path} has schema {version} already."
+        refuse_foreign(connection, path)
+        files.secure(path)
+        remove_leftovers(path)
+        use_log(connection)
+        clean_pages(connection)
+        with transaction(connection, path):
+            backup = _backup(path, clock())
+            carried = convert(connection, clock(), lambda: keyfile.secret(keyfile.key_path(path)), backup.name)
+            said = _take_over(connection, path, clock(), carried)
+        empty_log(connection)
+    return _told(path, carried, backup) + said
+
+
+def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
+    """Raise DatabaseForeign for a database that says schema 1 and has another program's tables."""
+    if not is_typescript(connection):
+        raise DatabaseForeign(
+            f"{path} says schema 1, but its tables are not clawmark's. It was left unchanged; "
+            "move it away or name another file in CLAWMARK_DB_PATH."
+        )
 
 
 def clean_pages(connection: apsw.Connection) -> None:
@@ -122,7 +131,7 @@ def clean_pages(connection: apsw.Connection) -> None:
 def _backup(path: Path, now: datetime) -> Path:
     """A copy beside the database. An upgrade that was cut short left one already: the same copy is not kept twice."""
     earlier = sorted(p for p in path.parent.glob("*.backup") if p.name.startswith(f"{path.name}.schema-1-"))
-    made = dated(path, "schema-1", now, ".backup")
+    made = files.dated(path, "schema-1", now, ".backup")
     copy_database(path, made)
     for old in earlier:
         if not old.is_symlink() and old.is_file() and _same_pages(old, made):
@@ -200,11 +209,9 @@ def our_key(raw: str | None) -> str | None:
     """
     if raw is None:
         return None
-    key = _SEPARATORS.sub("_", raw.strip()).lower()
-    key = key if key.startswith(_PREFIXES) else f"user.{key}"
-    if len(key) > KEY_LENGTH or not _KEY.fullmatch(key) or not key[-1].isalnum() or secrets.find(key):
-        return None
-    return key
+    key = keys.spelled(raw)
+    key = key if key.startswith(PREFIXES) else f"user.{key}"
+    return None if keys.fault(key) or secrets.find(key) else key
 
 
 def _masked(value: str | None, counts: Counter[str]) -> str | None:
@@ -212,11 +219,6 @@ def _masked(value: str | None, counts: Counter[str]) -> str | None:
         return value
     counts["values masked"] += 1
     return secrets.mask(value)
-
-
-def _same(value: str) -> str:
-    """What two forms of one value have in common, as the ladder and tombstones see it."""
-    return canonical(normal(value))
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -233,13 +235,13 @@ class _Past:
     forgotten: dict[str, str] = field(default_factory=dict)
 
     def state(self, value: str, at: datetime) -> None:
-        if self.value is None or _same(self.value) != _same(value):
+        if self.value is None or likeness(self.value) != likeness(value):
             self.value, self.stated_at = value, at
-        self.forgotten.pop(_same(value), None)
+        self.forgotten.pop(likeness(value), None)
 
     def delete(self, source: str) -> None:
         if self.value is not None and source != "decay":
-            self.forgotten[_same(self.value)] = self.value
+            self.forgotten[likeness(self.value)] = self.value
         self.value, self.deleted_by = None, source
 
 
@@ -277,7 +279,7 @@ def _carry_events(connection: apsw.Connection, now: datetime, counts: Counter[st
     )
     counts["events"] = len(carried)
     used = rows(connection, "SELECT seq FROM sqlite_sequence WHERE name = 'typescript_memory_events'")
-    number_events_behind(connection, used[0][0] if used else 0)
+    events.number_behind(connection, used[0][0] if used else 0)
     return history
 
 
@@ -406,7 +408,7 @@ def _lose(
     )
     counts["facts left out"] += 1
     if row.hidden:
-        history.setdefault(new.key, _Past()).forgotten.setdefault(_same(row.raw), row.raw)
+        history.setdefault(new.key, _Past()).forgotten.setdefault(likeness(row.raw), row.raw)
 
 
 def _bury(
@@ -427,9 +429,9 @@ def _bury(
         by_somebody = row is not None and row.hidden and bool(markers.defuse(row.raw.strip()))
         by_somebody = by_somebody and past.deleted_by != "decay"
         if row is not None:
-            forgotten.pop(_same(row.raw), None)
+            forgotten.pop(likeness(row.raw), None)
         if row is not None and by_somebody:
-            forgotten[_same(row.raw)] = row.raw
+            forgotten[likeness(row.raw)] = row.raw
             counts["forgotten facts"] += 1
         for value in forgotten.values():
             for kind, hashed in facts.tombstones(secret(), SHARED, key, value):
@@ -460,7 +462,7 @@ BATCH: Final = 500
 
 
 def _carry_vectors(connection: apsw.Connection, counts: Counter[str]) -> None:
-    """Those of the commonest length that are finite and of length 1: they may serve again, see `reusable`."""
+    """Those of the commonest size that are finite and of length 1: they may serve again, see `vectors.reusable`."""
     lengths = rows(
         connection,
         "SELECT length(embedding) FROM typescript_message_vectors"
@@ -475,52 +477,181 @@ def _carry_vectors(connection: apsw.Connection, counts: Counter[str]) -> None:
             lengths[0],
         )
         while batch := list(itertools.islice(cursor, BATCH)):
-            good = [(_text(ref), blob) for (ref, blob), fit in zip(batch, _fit(batch), strict=True) if fit and ref]
+            fit = vectors.of_length_one([blob for _, blob in batch])
+            good = [(_text(ref), blob) for (ref, blob), is_fit in zip(batch, fit, strict=True) if is_fit and ref]
             connection.executemany("INSERT OR IGNORE INTO old_vectors (source_ref, embedding) VALUES (?, ?)", good)
     ((kept,),) = rows(connection, "SELECT count(*) FROM old_vectors")
     counts["vectors"] += kept
     counts["vectors left out"] += total - kept
 
 
-def _fit(batch: Sequence[tuple[bytes, bytes]]) -> list[bool]:
-    import numpy as np  # only here: a block on words alone loads no numbers
-
-    block = np.frombuffer(b"".join(blob for _, blob in batch), dtype="<f4").reshape(len(batch), -1).astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        norms = np.einsum("ij,ij->i", block, block)
-        return [bool(near) for near in np.abs(norms - 1.0) < 1e-3]
+# --- what was known here already --------------------------------------------------------------------------------------
 
 
-def reusable(connection: apsw.Connection, refs: Sequence[str]) -> dict[str, bytes]:
-    """The old vectors of these refs, by ref: little-endian float32 of length 1, of some model nobody wrote down."""
-    return dict(
-        rows(
-            connection,
-            "SELECT source_ref, embedding FROM old_vectors WHERE source_ref IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(refs)),),
-        )
+def _take_over(connection: apsw.Connection, path: Path, now: datetime, counts: Counter[str]) -> str:
+    """A newer database may have stood here, whose sidecar knows what was forgotten in it: the old file, put back, holds
+    that still. Returns what to say. Belongs into the transaction of the conversion."""
+    name = sidecar.path_of(path).name
+    try:
+        kept = sidecar.read(path)
+    except DatabaseDamaged:
+        return f" {name} cannot be read: what was forgotten in the newer database may have come back."
+    if kept is None:
+        return ""
+    tombstones = [row for row in kept.tombstones if sidecar.is_usable("tombstones", row)]
+    facts.bury_all(connection, [(row["hash"], row["kind"], row["created_at"], row["expires_at"]) for row in tombstones])
+    events.number_behind(connection, kept.stamp + 1)  # a recovery takes its rows from whichever is later
+    secret = keyfile.known(keyfile.key_path(path))
+    said = ""
+    if secret is not None:
+        _forget(connection, secret, {row["hash"] for row in tombstones}, counts)
+    elif tombstones:
+        said = f" Without {keyfile.key_path(path).name} nobody can tell what was forgotten: it may have come back."
+    return said + _kept_aside(connection, path, kept, now)
+
+
+def _forget(connection: apsw.Connection, secret: bytes, buried: set[bytes], counts: Counter[str]) -> None:
+    """Take away what tombstones name, from facts and from the trail."""
+
+    def is_forgotten(scope: str, key: str, value: str) -> bool:
+        return any(hashed in buried for _, hashed in facts.tombstones(secret, scope, key, value))
+
+    for scope, key, value, _, is_hidden in facts.stored(connection):
+        if is_forgotten(scope, key, value):
+            counts["hidden facts" if is_hidden else "facts"] -= 1
+            facts.remove(connection, key, scope)
+            events.blank_values(connection, key, scope)
+            counts["facts forgotten before"] += 1
+    for scope, key, value in events.stated(connection):
+        if is_forgotten(scope, key, value):
+            events.blank_values(connection, key, scope)
+
+
+def _kept_aside(connection: apsw.Connection, path: Path, kept: sidecar.Sidecar, now: datetime) -> str:
+    """A copy of the sidecar, where it has facts that are not in the old file: the next one that is written has not."""
+    stored = {(scope, key, value) for scope, key, value, _, _ in facts.stored(connection)}
+    newer = [row for row in kept.facts if sidecar.is_usable("facts", row) and not row["is_deleted"]]
+    count = sum((row["scope"], row["key"], row["value"]) not in stored for row in newer)
+    content = files.read(sidecar.path_of(path)) if count else None
+    if content is None:
+        return ""
+    aside = files.dated(path, "facts", now)
+    write_new(aside, content)
+    return f" Facts of the newer database that stood here: {count}; `clawmark restore {aside}` brings them back."
+
+
+# --- a damaged one ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Salvage:
+    """What could be read of a damaged file: rows of facts and of memory_events, texts as bytes; the newest number."""
+
+    facts: list[tuple[Any, ...]]
+    events: list[tuple[Any, ...]]
+    newest: int
+    is_whole: bool
+
+
+_FACT_TEXTS: Final = ("key", "value", "source", "created_at", "updated_at")
+_EVENT_TEXTS: Final = ("event_type", "memory_key", "old_value", "new_value", "source", "created_at")
+
+
+def salvage(connection: apsw.Connection) -> Salvage | None:
+    """What can be read of a damaged database; None for one that does not show that it is the old clawmark's."""
+    try:
+        if not has_its_tables(connection):
+            return None
+    except UNREADABLE:
+        return None
+    numbers = [f"CASE WHEN typeof({c}) IN ('integer', 'real') THEN {c} END" for c in ("confidence", "is_deleted")]
+    found, all_facts = _reachable(connection, "facts", [*map(_as_text, _FACT_TEXTS), *numbers])
+    trail, all_events = _reachable(connection, "memory_events", list(map(_as_text, _EVENT_TEXTS)))
+    try:
+        newest = events.newest(connection)
+    except UNREADABLE:
+        newest = 0
+    stored = [row[1:] for row in found]
+    if not all_facts:
+        stored += _of_the_trail(trail, {row[0] for row in stored})
+    return Salvage(stored, trail, newest, all_facts and all_events)
+
+
+def _of_the_trail(trail: list[tuple[Any, ...]], known: set[bytes]) -> list[tuple[Any, ...]]:
+    """Facts whose rows are lost, as the trail stated them last; none that was deleted."""
+    stated: dict[bytes, tuple[Any, ...]] = {}
+    for _, event_type, key, _, new, source, at in trail:
+        if event_type in (b"create", b"update") and key is not None and new is not None:
+            created = stated[key][3] if key in stated else at
+            stated[key] = (key, new, source, created, at, None, 0)
+        elif event_type == b"delete":
+            stated.pop(key, None)
+    return [row for key, row in stated.items() if key not in known]
+
+
+def _reachable(connection: apsw.Connection, table: str, columns: list[str]) -> tuple[list[tuple[Any, ...]], bool]:
+    """Rows with their number in front, from both ends up to a page that cannot be read; and whether they are all."""
+    found: dict[int, tuple[Any, ...]] = {}
+    for order in ("ASC", "DESC"):
+        try:
+            sql = f"SELECT rowid, {', '.join(columns)} FROM {table} ORDER BY rowid {order}"  # noqa: S608
+            for row in connection.execute(sql):
+                found[row[0]] = row
+            if order == "ASC":
+                return list(found.values()), True
+        except UNREADABLE:
+            continue
+    return [found[number] for number in sorted(found)], False
+
+
+def rebuild(connection: apsw.Connection, path: Path, found: Salvage, now: datetime, backup: str) -> str:
+    """Fill a new database with what was salvaged, by the rules of the upgrade; returns what to say.
+
+    path: where the damaged one stands. Belongs inside one transaction.
+    """
+    connection.execute("CREATE TABLE schema_version (version INTEGER PRIMARY KEY, applied_at TEXT)")
+    connection.execute("INSERT INTO schema_version (version, applied_at) VALUES (1, ?)", (now.isoformat(),))
+    for table, (key, columns) in _TABLES.items():
+        others = ", ".join(sorted(columns - {key}))
+        kind = "INTEGER PRIMARY KEY AUTOINCREMENT" if table == "memory_events" else "PRIMARY KEY"
+        connection.execute(f"CREATE TABLE {table} ({key} {kind}, {others})")
+    texts = ", ".join(["CAST(? AS TEXT)"] * len(_FACT_TEXTS))
+    connection.executemany(
+        f"INSERT OR IGNORE INTO facts ({', '.join(_FACT_TEXTS)}, confidence, is_deleted) VALUES ({texts}, ?, ?)",  # noqa: S608
+        found.facts,
     )
-
-
-def has_old(connection: apsw.Connection) -> bool:
-    return bool(rows(connection, "SELECT 1 FROM old_vectors LIMIT 1"))
-
-
-def forget_old(connection: apsw.Connection) -> None:
-    """Nothing asks for the old vectors any more."""
-    connection.execute("DELETE FROM old_vectors")
+    texts = ", ".join(["CAST(? AS TEXT)"] * len(_EVENT_TEXTS))
+    connection.executemany(
+        f"INSERT OR IGNORE INTO memory_events (id, {', '.join(_EVENT_TEXTS)}) VALUES (?, {texts})",  # noqa: S608
+        found.events,
+    )
+    counts = convert(connection, now, lambda: keyfile.secret(keyfile.key_path(path)), backup)
+    events.number_behind(connection, found.newest)
+    said = _take_over(connection, path, now, counts)
+    missing = "" if found.is_whole else " It cannot be read to the end, so some may be missing."
+    return (
+        f"By the rules of an upgrade there came back: {_counted(counts, 'facts', 'hidden facts', 'events')}. "
+        f"Its vectors and cursors did not.{missing}{said}"
+    )
 
 
 # --- what the person is told ------------------------------------------------------------------------------------------
 
 
-_NOTED: Final = ("values masked", "facts left out", "keys renamed", "unknown events left out", "cursors left out")
+_NOTED: Final = (
+    "values masked", "facts forgotten before", "facts left out", "keys renamed", "unknown events left out",
+    "cursors left out",
+)  # fmt: skip
+
+
+def _counted(counts: Counter[str], *carried: str) -> str:
+    kept = ", ".join(f"{name} {counts[name]}" for name in carried)
+    aside = ", ".join(f"{name} {counts[name]}" for name in _NOTED if counts[name])
+    return "; ".join(part for part in (kept, aside) if part)
 
 
 def _told(path: Path, counts: Counter[str], backup: Path) -> str:
-    kept = ", ".join(f"{name} {counts[name]}" for name in ("facts", "hidden facts", "events", "cursors", "vectors"))
-    aside = ", ".join(f"{name} {counts[name]}" for name in _NOTED if counts[name])
-    counted = "; ".join(part for part in (kept, aside) if part)
+    counted = _counted(counts, "facts", "hidden facts", "events", "cursors", "vectors")
     return (
         f"{path} was written by the TypeScript clawmark and is up to date now ({counted}). The file as it was is {backup}; "
         "it still holds what was masked, forgotten or left out, so delete it when you no longer need it."

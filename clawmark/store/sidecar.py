@@ -2,8 +2,8 @@
 
 UTF-8 JSON lines: a header, one line per row, and a last line with the count and a checksum, so that a file that is torn
 or edited is told from one that is whole. It is written while its writer holds the database's write lock: no older state
-ever replaces a newer one, and what a committed erasure took away is not in it. Its stamp is the number of the newest
-event that was committed before, so a database whose newest event lies behind it has lost something.
+ever replaces a newer one in silence, and what a committed erasure took away is not in it. Its stamp is the number of
+the newest event that was committed before, so a database whose newest event lies behind it has lost something.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,9 +20,9 @@ from typing import Any
 
 import apsw
 
-from clawmark.errors import DatabaseDamaged, DatabaseUnwritable
-from clawmark.store import files
-from clawmark.store.db import connect, explained, rows, system_explained, transaction
+from clawmark.errors import DatabaseDamaged, DatabaseError
+from clawmark.store import events, facts, files
+from clawmark.store.db import explained, opened, rows, system_explained, time_of, transaction
 
 VERSION = 1
 TABLES: Mapping[str, tuple[str, ...]] = {
@@ -67,13 +68,15 @@ def _draft_of(database: Path) -> Path:
     return database.with_name(database.name + ".facts.new")
 
 
-def newest_event(connection: apsw.Connection) -> int:
-    """The number of the newest event there ever was; it does not fall when events are pruned."""
-    found = rows(connection, "SELECT seq FROM sqlite_sequence WHERE name = 'memory_events'")
-    return int(found[0][0]) if found else 0
-
-
 # --- writing ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the database holds, under the number of the newest event that others see."""
+
+    stamp: int
+    tables: Mapping[str, list[Row]]
 
 
 def write(connection: apsw.Connection, database: Path, now: datetime) -> None:
@@ -81,37 +84,62 @@ def write(connection: apsw.Connection, database: Path, now: datetime) -> None:
 
     Inside a transaction it shows that transaction's state, under the stamp of what was committed before: should the
     commit fail, the database is not behind. Write again after the commit, so that its loss would be noticed.
+    Raises DatabaseDamaged when the database holds a row that nobody can use: what the sidecar has of it is better.
     """
     if connection.in_transaction:
-        with explained(database), system_explained(path_of(database)):
-            _write(connection, database, _committed(database), now)
+        put(database, state(connection, database), now)
     else:
-        with transaction(connection, database), system_explained(path_of(database)):
-            _write(connection, database, newest_event(connection), now)
+        with transaction(connection, database):
+            put(database, _state(connection, events.newest(connection)), now)
 
 
-def _committed(database: Path) -> int:
-    """The newest event as others see it."""
-    connection = connect(database, readonly=True)
+def save(connection: apsw.Connection, database: Path, now: datetime) -> None:
+    """`write` after a commit: the database holds everything, so a failure is only said. Damage leaves a mark."""
     try:
-        return newest_event(connection)
-    finally:
-        connection.close()
+        write(connection, database, now)
+    except DatabaseError as failed:
+        log.warning("sidecar_not_written reason=%s", failed)
+        if isinstance(failed, DatabaseDamaged):
+            files.leave_mark(database)
 
 
-def _write(connection: apsw.Connection, database: Path, stamp: int, now: datetime) -> None:
-    place = path_of(database)
+def state(connection: apsw.Connection, database: Path) -> State:
+    """What the transaction of `connection` holds, under the stamp of what was committed before it."""
+    with explained(database):
+        with opened(database, readonly=True) as others:
+            committed = events.newest(others)
+        return _state(connection, committed)
+
+
+def _state(connection: apsw.Connection, stamp: int) -> State:
     tables = {table: _rows_of(connection, table, columns) for table, columns in TABLES.items()}
-    old = files.read(place)
-    if old is not None:
-        try:
-            written_at = _parsed(old, place).written_at
-        except DatabaseDamaged as damaged:
-            log.warning("sidecar_rewritten reason=%s", damaged)  # the database is sound, so nothing is lost with it
-        else:
-            if old == _text(stamp, written_at, tables):
-                return
-    files.replace(place, _text(stamp, now.isoformat(), tables), _draft_of(database))
+    for table, found in tables.items():
+        if not all(is_usable(table, row) for row in found):
+            raise apsw.CorruptError(f"a row of {table} cannot be used")
+    return State(stamp, tables)
+
+
+def put(database: Path, held: State, now: datetime) -> None:
+    """Make the sidecar say what `held` does. Belongs inside the transaction that it was read in.
+
+    One with a higher stamp knows of something that the database has lost: it gets a dated name.
+    """
+    place = path_of(database)
+    with system_explained(place):
+        old = files.read(place)
+        if old is not None:
+            try:
+                known = _parsed(old, place)
+            except DatabaseDamaged as damaged:
+                log.warning("sidecar_rewritten reason=%s", damaged)  # the database is sound, so nothing is lost with it
+            else:
+                if old == _text(held, known.written_at):
+                    return
+                if known.stamp > held.stamp:
+                    aside = files.dated(database, "facts", now)
+                    os.rename(place, aside)
+                    log.warning("sidecar_set_aside file=%s reason=it is later than the database", aside)
+        files.replace(place, _text(held, now.isoformat()), _draft_of(database))
 
 
 def _rows_of(connection: apsw.Connection, table: str, columns: tuple[str, ...]) -> list[Row]:
@@ -121,9 +149,9 @@ def _rows_of(connection: apsw.Connection, table: str, columns: tuple[str, ...]) 
     return [dict(zip(columns, row, strict=True)) for row in found]
 
 
-def _text(stamp: int, written_at: str, tables: Mapping[str, Iterable[Row]]) -> bytes:
-    lines = [_line({"clawmark": "facts", "version": VERSION, "stamp": stamp, "written_at": written_at})]
-    for table, found in tables.items():
+def _text(held: State, written_at: str) -> bytes:
+    lines = [_line({"clawmark": "facts", "version": VERSION, "stamp": held.stamp, "written_at": written_at})]
+    for table, found in held.tables.items():
         lines += [_line({"table": table, "row": {k: _to_json(v) for k, v in row.items()}}) for row in found]
     body = b"".join(lines)
     return body + _line({"rows": len(lines) - 1, "sha256": hashlib.sha256(body).hexdigest()})
@@ -176,8 +204,24 @@ def stamp(database: Path) -> int | None:
         with system_explained(path_of(database)):
             content = files.read(path_of(database), HEADER_BYTES)
         return None if content is None else int(_header(content)["stamp"])
-    except (DatabaseDamaged, DatabaseUnwritable):  # a sidecar that fails is no reason why the database should
+    except DatabaseError:  # a sidecar that fails is no reason why the database should
         return None
+
+
+def is_usable(table: str, row: Row) -> bool:
+    """Whether the rest of the program can live with this row, whatever file it was read from."""
+    try:
+        for column, value in row.items():
+            if column == "expires_at" and value is None:
+                continue
+            if column.endswith("_at"):
+                time_of(value)
+        if table == "tombstones":
+            return isinstance(row["hash"], bytes) and isinstance(row["kind"], str)
+        is_said = facts.is_said(*(row[column] for column in ("key", "scope", "value", "source", "confidence")))
+        return is_said and row["is_deleted"] in (0, 1)
+    except (KeyError, apsw.CorruptError):
+        return False
 
 
 def insert(connection: apsw.Connection, tables: Mapping[str, Iterable[Row]]) -> None:

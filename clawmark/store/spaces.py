@@ -16,7 +16,7 @@ import apsw
 
 from clawmark.model import Space
 from clawmark.store.db import rows
-from clawmark.store.vectors import decode, encode
+from clawmark.store.vectors import encode
 
 if TYPE_CHECKING:
     from clawmark.model import Vector
@@ -33,7 +33,7 @@ class Stored:
 
     endpoint       the URL that made its vectors, without credentials; "" = in this process
     batch_limit    most texts that endpoint takes at once, as far as it was learned
-    *_probe        what the model answered to the probe text; None where it was never asked
+    *_probe        the vector that the model gave the probe text, as it is stored; None where it was never asked
     """
 
     id: int
@@ -42,15 +42,14 @@ class Stored:
     batch_limit: int | None
     is_active: bool
     is_target: bool
-    document_probe: Vector | None
-    query_probe: Vector | None
+    document_probe: bytes | None
+    query_probe: bytes | None
 
 
 def _stored(row: tuple[Any, ...]) -> Stored:
     number, model, dimension, document_prefix, query_prefix, probe, endpoint, limit, active, target, *probes = row
     space = Space(model, dimension, document_prefix, query_prefix, probe)
-    document, query = (None if blob is None else decode(blob) for blob in probes)
-    return Stored(number, space, endpoint, limit, bool(active), bool(target), document, query)
+    return Stored(number, space, endpoint, limit, bool(active), bool(target), *probes)
 
 
 def in_use(connection: apsw.Connection) -> list[Stored]:
@@ -152,9 +151,20 @@ def fill(connection: apsw.Connection, space_id: int) -> None:
     )
 
 
+ENOUGH, FEW = 0.9, 3
+"""How much of the searched space a new one must hold before it takes its place: few texts are refused by a sound model."""
+
+
 def is_filled(connection: apsw.Connection) -> bool:
-    """Whether nothing waits for the target but what failed, each once at least."""
-    return not rows(connection, "SELECT 1 FROM pending_vectors WHERE tries = 0 LIMIT 1")
+    """Whether the target may be searched: nothing waits for it but what failed, and that is little."""
+    if rows(connection, "SELECT 1 FROM pending_vectors WHERE tries = 0 LIMIT 1"):
+        return False
+    ((old, new),) = rows(
+        connection,
+        "SELECT coalesce(sum(s.is_active), 0), coalesce(sum(s.is_target), 0) FROM message_vectors v"
+        " JOIN spaces s ON s.id = v.space_id",
+    )
+    return not old or bool(new and (new >= ENOUGH * old or old - new <= FEW))
 
 
 def switch(connection: apsw.Connection, target_id: int) -> None:
@@ -163,13 +173,29 @@ def switch(connection: apsw.Connection, target_id: int) -> None:
 
 
 def drop_unused(connection: apsw.Connection, limit: int) -> int:
-    """Delete at most `limit` vectors of spaces that are neither searched nor filled; returns how many."""
-    connection.execute(
+    """Delete at most `limit` vectors of spaces that are neither searched nor filled; returns how many.
+
+    Belongs inside a transaction: some memory may hold them still, and tells by the generation that they are gone.
+    """
+    found = rows(
+        connection,
         "DELETE FROM message_vectors WHERE id IN (SELECT v.id FROM message_vectors v JOIN spaces s ON s.id = v.space_id"
-        " WHERE NOT s.is_active AND NOT s.is_target LIMIT ?)",
+        " WHERE NOT s.is_active AND NOT s.is_target LIMIT ?) RETURNING space_id",
         (limit,),
     )
-    return connection.changes()
+    for space in set(found):
+        connection.execute("UPDATE spaces SET generation = generation + 1 WHERE id = ?", space)
+    return len(found)
+
+
+def newest_generation(connection: apsw.Connection) -> int:
+    """The highest generation of all spaces."""
+    return int(rows(connection, "SELECT coalesce(max(generation), 0) FROM spaces")[0][0])
+
+
+def renew_generations(connection: apsw.Connection, generation: int) -> None:
+    """Give every space one above `generation` and its own: vectors that somebody holds in memory are of none of these."""
+    connection.execute("UPDATE spaces SET generation = max(generation, ?) + 1", (generation,))
 
 
 def same_model(space: Space, other: Space) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import apsw
 
-from clawmark.store.db import rows
+from clawmark.model import FailedText
+from clawmark.store.db import each, rows
+from clawmark.store.passages import from_ms
 
 if TYPE_CHECKING:
     from clawmark.model import Vector
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 FORMAT = "<f4"
 LONGEST_WAIT_MS = 2 * 86_400_000
 """A next try further away than this was set by a clock that was wrong."""
+
+TEXT_GONE = "text_gone"
+"""Why a passage has no vector whose text cannot be read back now: no fault of its own, so it is never given up."""
 
 
 def encode(vector: Vector) -> bytes:
@@ -33,6 +37,16 @@ def decode(blob: bytes) -> Vector:
     import numpy as np
 
     return np.frombuffer(blob, dtype=FORMAT)
+
+
+def of_length_one(blobs: Sequence[bytes]) -> list[bool]:
+    """Which of these vectors of one dimension are finite and of length 1, as far as float32 can be."""
+    import numpy as np  # only here: a block on words alone loads no numbers
+
+    numbers = np.frombuffer(b"".join(blobs), dtype=FORMAT).reshape(len(blobs), -1).astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", numbers, numbers))
+        return [bool(near) for near in np.abs(lengths - 1) < 1e-3]
 
 
 def expect(connection: apsw.Connection, passage_id: int, at: int) -> None:
@@ -94,28 +108,26 @@ def pending_by_reason(connection: apsw.Connection) -> dict[str, int]:
     return dict(rows(connection, "SELECT reason, count(*) FROM pending_vectors GROUP BY reason ORDER BY reason"))
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A passage that has no vector because it failed: its message's name, and what is known. Never its text."""
-
-    source: str
-    ref: str
-    reason: str
-    tries: int
-    next_try: int
-    given_up: bool
-
-
-def failed(connection: apsw.Connection, limit: int) -> list[Failed]:
-    """The newest passages that were tried and have no vector, at most `limit`."""
+def failed(connection: apsw.Connection, limit: int) -> list[FailedText]:
+    """The newest passages that a model was asked about in vain, at most `limit`."""
     found = rows(
         connection,
-        "SELECT s.source, min(r.ref), v.reason, v.tries, v.next_try, v.given_up FROM pending_vectors v"
-        " JOIN passage_refs r ON r.passage_id = v.passage_id JOIN streams s ON s.id = r.stream_id"
-        " WHERE v.tries > 0 GROUP BY v.passage_id ORDER BY v.at DESC, v.passage_id DESC LIMIT ?",
-        (limit,),
+        "SELECT s.source, min(r.ref), v.reason, v.tries, CASE WHEN v.given_up THEN NULL ELSE v.next_try END"
+        " FROM pending_vectors v JOIN passage_refs r ON r.passage_id = v.passage_id"
+        " JOIN streams s ON s.id = r.stream_id WHERE v.tries > 0 AND v.reason <> ?"
+        " GROUP BY v.passage_id ORDER BY v.at DESC, v.passage_id DESC LIMIT ?",
+        (TEXT_GONE, limit),
     )
-    return [Failed(source, ref, why, tried, next_try, bool(up)) for source, ref, why, tried, next_try, up in found]
+    return [
+        FailedText(source, ref, reason, tried, None if next_try is None else from_ms(next_try))
+        for source, ref, reason, tried, next_try in found
+    ]
+
+
+def count_failed(connection: apsw.Connection) -> int:
+    """How many `failed` would name without a limit."""
+    found = rows(connection, "SELECT count(*) FROM pending_vectors WHERE tries > 0 AND reason <> ?", (TEXT_GONE,))
+    return int(found[0][0])
 
 
 def count_given_up(connection: apsw.Connection) -> int:
@@ -144,12 +156,57 @@ def between(
     connection: apsw.Connection, space_id: int, after: int, last: int
 ) -> Iterator[tuple[int, str, str, str, bytes]]:
     """(passage id, scope, session, origin, vector) of the vectors with after < id <= last, in their order."""
-    yield from connection.execute(
+    yield from each(
+        connection,
         "SELECT v.passage_id, p.scope, c.session, p.origin, v.embedding FROM message_vectors v"
         " CROSS JOIN passages p ON p.id = v.passage_id CROSS JOIN conversations c ON c.id = p.conversation_id"
         " WHERE v.id > ? AND v.id <= ? AND v.space_id = ? ORDER BY v.id",
         (after, last, space_id),
     )
+
+
+def remake(connection: apsw.Connection, ids: Sequence[int]) -> None:
+    """Drop these damaged vectors, by their own ids; those of the space that is filled are made anew, at once.
+
+    Belongs inside a transaction.
+    """
+    listed = (json.dumps(list(ids)),)
+    connection.execute(
+        "INSERT INTO pending_vectors (passage_id, at, reason) SELECT p.id, p.at, 'damaged' FROM message_vectors v"
+        " JOIN passages p ON p.id = v.passage_id JOIN spaces s ON s.id = v.space_id"
+        " WHERE v.id IN (SELECT value FROM json_each(?))"
+        " AND (s.is_target OR (s.is_active AND NOT EXISTS (SELECT 1 FROM spaces WHERE is_target)))"
+        " ON CONFLICT (passage_id) DO UPDATE SET reason = 'damaged', tries = 0, next_try = 0, given_up = 0",
+        listed,
+    )
+    connection.execute("DELETE FROM message_vectors WHERE id IN (SELECT value FROM json_each(?))", listed)
+    bump_generation(connection)
+
+
+# --- vectors of the TypeScript clawmark -------------------------------------------------------------------------------
+
+
+def reusable(connection: apsw.Connection, refs: Sequence[str]) -> dict[str, bytes]:
+    """The old vectors of these refs, by ref: little-endian float32 of length 1, of some model nobody wrote down."""
+    return dict(
+        rows(
+            connection,
+            "SELECT source_ref, embedding FROM old_vectors WHERE source_ref IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(refs)),),
+        )
+    )
+
+
+def has_old(connection: apsw.Connection) -> bool:
+    return bool(rows(connection, "SELECT 1 FROM old_vectors LIMIT 1"))
+
+
+def forget_old(connection: apsw.Connection) -> None:
+    """Nothing asks for the old vectors any more, or one of them may be of a text that was erased: they name no passage."""
+    connection.execute("DELETE FROM old_vectors")
+
+
+# --- what tells resident vectors to load anew -------------------------------------------------------------------------
 
 
 def bump_generation(connection: apsw.Connection) -> None:
