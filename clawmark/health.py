@@ -18,6 +18,7 @@ from typing import Any, Literal
 from clawmark.embed import Embedder, choose
 from clawmark.embed.probe import Prober, same
 from clawmark.errors import ClawmarkError, DatabaseDamaged, DatabaseError, EmbedderDown, EmbedderError
+from clawmark.jobs import embedder as policy
 from clawmark.memory import Memory
 from clawmark.model import Status
 from clawmark.settings import Settings, config_file
@@ -212,6 +213,10 @@ def _embedder(settings: Settings, path: Path) -> Iterator[Check]:
         return
     with db.opened(path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS) as connection:
         active = spaces.active(connection)
+        is_anothers = settings.embedder == "auto" and policy.is_anothers(connection, chosen)
+    if is_anothers:
+        yield Check("embedder", "warn", policy.OF_AN_ENDPOINT)
+        return
     yield _asked(settings, chosen, active)
 
 

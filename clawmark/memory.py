@@ -357,7 +357,7 @@ class Memory:
 
     def copies(self) -> list[Path]:
         """Backups and files that were set aside, beside the database: what is forgotten now may still stand in them."""
-        return recovery.set_aside_files(self.path)
+        return [copied for copied in recovery.set_aside_files(self.path) if copied.suffix != ".key"]
 
     def facts(self, scope: str | None = None) -> list[Fact]:
         """All live facts by key; scope None = all scopes, a scope = its own and what is shared."""

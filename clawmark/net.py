@@ -456,7 +456,7 @@ def _within(seconds: float, host: str, work: Callable[[], T]) -> T:
     if result:
         return result[0]
     if not failure or isinstance(failure[0], TimeoutError):
-        raise EndpointDown(f"{host} did not answer within {seconds:g} s.")
+        raise EndpointDown(f"{host} did not answer within {round(seconds, 2):g} s.")
     raise failure[0]
 
 

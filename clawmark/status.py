@@ -20,6 +20,7 @@ from clawmark.errors import (
     SourceError,
     UsageError,
 )
+from clawmark.jobs import embedder as policy
 from clawmark.model import FailedText, SourceStatus, SpaceStatus, Status
 from clawmark.settings import Settings, unknown_variables
 from clawmark.source import MessageSource, first_present
@@ -37,7 +38,7 @@ def gather(
     settings: Settings,
     *,
     sources: Callable[[], Sequence[MessageSource]],
-    embedder: tuple[str, list[str]],
+    embedder: tuple[Embedder | None, list[str]],
 ) -> Status:
     """embedder: what `embedder_of` gives. sources raises what is wrong with them."""
     problems = _switched_off(settings)
@@ -47,7 +48,10 @@ def gather(
     except DatabaseUnwritable as failed:
         problems.append(f"key: {failed}")
     problems += [f"{name} is no setting; see docs/settings.md." for name in unknown_variables()]
-    name, wrong = embedder
+    chosen, wrong = embedder
+    name = WORDS_ALONE if chosen is None else chosen.name
+    if chosen is not None and settings.embedder == "auto" and policy.is_anothers(connection, chosen):
+        name, wrong = WORDS_ALONE, [f"embedder: {policy.OF_AN_ENDPOINT}"]
     problems += wrong
     pending = vectors.pending_by_reason(connection)
     problems += _unavailable(connection, name)
@@ -96,25 +100,25 @@ def _source(
     return SourceStatus(source.name, source.describe(), len(passages.known_streams(connection, source.name)))
 
 
-def embedder_of(settings: Settings, given: Embedder | None) -> tuple[str, list[str]]:
-    """The name of the embedder in use, and what is wrong with it. May look up the name of a host, and asks nothing else.
+def embedder_of(settings: Settings, given: Embedder | None) -> tuple[Embedder | None, list[str]]:
+    """The embedder that the settings name, and what is wrong with it. May look up the name of a host, and asks nothing.
 
     given: the one in use whatever the settings name, or None.
     """
     if given is not None:
-        return given.name, []
+        return given, []
     try:
         chosen = choose(settings, background=False)
     except EmbedderError as impossible:
-        return WORDS_ALONE, [f"embedder: {impossible}"]
+        return None, [f"embedder: {impossible}"]
     if chosen is None:
-        return WORDS_ALONE, [f"embedder: {NO_EMBEDDER}"] if settings.embedder == "auto" else []
+        return None, [f"embedder: {NO_EMBEDDER}"] if settings.embedder == "auto" else []
     try:
         if chosen.endpoint:
             net.require_consent(chosen.endpoint, settings.allow_remote)
     except (EndpointDown, EndpointError) as refused:
-        return chosen.name, [f"embedder: {refused}"]
-    return chosen.name, []
+        return chosen, [f"embedder: {refused}"]
+    return chosen, []
 
 
 def _unavailable(connection: apsw.Connection, name: str) -> list[str]:

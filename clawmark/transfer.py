@@ -7,6 +7,7 @@ was forgotten stays forgotten**, for a backup was made before it was, and holds 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +26,8 @@ from clawmark.store import copy, db, events, facts, files, keyfile, legacy, migr
 from clawmark.text import likeness
 
 Clock = Callable[[], datetime]
+
+log = logging.getLogger("clawmark")
 
 MAGIC = b"SQLite format 3\0"
 MOST_FAULTS = 3
@@ -56,7 +59,17 @@ def backup(memory_path: Path, target: Path | None, clock: Clock) -> Path:
         copy.remove_parts(path)
         with _key_beside(path, made):  # first: a backup that is there has what its tombstones are keyed with
             copy.copy_database(path, made)
+    _warn_of(made, clock())
     return made
+
+
+def _warn_of(made: Path, now: datetime) -> None:
+    """A copy of something that `restore` would refuse is better than none, and no reason to be silent."""
+    with db.explained(made), db.opened(made, readonly=True, leave_no_trace=True) as connection:
+        if db.schema_version(connection, made) == migrations.LATEST:
+            wrong = copy.unfit(connection, now)
+            if wrong:
+                log.warning("%s was written, but `clawmark restore` would refuse it: %s", made, "; ".join(wrong))
 
 
 def _named(target: Path) -> Path:

@@ -987,6 +987,16 @@ def test_no_call_mixes_two_models_however_it_is_split(limit: int, swap: int) -> 
         assert isinstance(result, Failure) or np.allclose(result, made[text])
 
 
+def test_a_server_that_takes_two_is_not_treated_as_one_that_takes_one() -> None:
+    with serving(Weights(lambda n: 0, 2)) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        embedder.probed(texts(1))
+        assert embedder.batch_limit == 2
+        before = len(server.requests)
+        embedder.probed(texts(10))
+        assert len(server.requests) - before == 10, "each text with the probe"
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3, 10, 1000])
 def test_the_probe_fits_into_any_limit(limit: int) -> None:
     weights = Weights(lambda n: 0, limit)

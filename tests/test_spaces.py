@@ -14,7 +14,7 @@ import pytest
 from helpers import Clock, Log, fake, fill, open_memory, query, recalled
 
 from clawmark import memory as memories
-from clawmark import transfer
+from clawmark import status, transfer
 from clawmark.embed import Failure, Kind
 from clawmark.embed.probe import PROBE, Prober, same
 from clawmark.errors import EmbedderDown, EmbedderError, SourceAbsent
@@ -668,9 +668,22 @@ def test_a_shell_without_the_url_makes_nothing_anew(
         memory.sync()
     fill(log, 1)
     local = fake("local")
-    monkeypatch.setattr(policy, "choose", lambda settings, background: local)
+    for module in (policy, status):
+        monkeypatch.setattr(module, "choose", lambda settings, background: local)
     with Memory.open(Settings(db_path=db_path), sources=[log], clock=clock) as memory:
         assert memory.sync().pending == 1
         assert "CLAWMARK_EMBEDDER=local" in str(memory.events(1)[0].detail)
+        assert any("CLAWMARK_EMBEDDER=local" in problem for problem in memory.status().problems)
     with Memory.open(Settings(db_path=db_path, embedder="local"), sources=[log], clock=clock) as memory:
         assert memory.sync().vectors == 4
+
+
+def test_a_server_that_moved_is_asked_where_it_is_now(db_path: Path, log: Log, clock: Clock) -> None:
+    """The same model at another address is the same space, though there is nothing new to embed."""
+    fill(log, 3)
+    embedder = fake()
+    for address in ("http://127.0.0.1:1", "http://127.0.0.1:2"):
+        embedder.endpoint = address
+        with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
+            memory.sync()
+        assert query(db_path, "SELECT endpoint FROM spaces") == [(address,)]

@@ -199,7 +199,7 @@ def status(as_json: bool) -> None:
     click.echo(f"embedder  {state.embedder}")
     click.echo(f"vectors   {_vectors(state.space) if state.space else 0}")
     if filling:
-        click.echo(f"filling   {_vectors(filling)}; searched when complete")
+        click.echo(f"filling   {_vectors(filling)}; searched when it holds nearly as much")
     waiting = ", ".join(f"{reason} {count:,}" for reason, count in state.pending.items())
     given_up = f"; given up {state.given_up:,}" if state.given_up else ""
     click.echo(f"pending   {waiting or 'none'}{given_up}")

@@ -246,8 +246,12 @@ class HttpEmbedder:
         about_the_batch = call.status in _OF_THE_BATCH
         if self._request([text], call) is None:
             return self._shortened(text, call)
-        if about_the_batch and self._ask([text], call) is None:
-            self.batch_limit = 1
+        if about_the_batch:
+            for limit in (2, 1):  # with the probe once, then without
+                self.batch_limit = limit
+                answer = self._ask([text], call)
+                if answer is not None:
+                    return answer[0]
         answer = self._ask([text], call)
         return Failure("refused") if answer is None else answer[0]
 
@@ -281,7 +285,8 @@ class HttpEmbedder:
             return answer
         # In the middle, since what a broken server spoils or leaves out is most often the first or the last.
         middle = (len(texts) + 1) // 2
-        spare = [self._probe_text] if len(texts) == 1 and call.kind == "document" else []
+        has_room = len(texts) == 1 and call.kind == "document" and (self.batch_limit or 3) > 2
+        spare = [self._probe_text] if has_room else []
         answers = self._request([*texts[:middle], self._probe_text, *texts[middle:], *spare], call)
         if answers is None:
             return None

@@ -55,7 +55,7 @@ def _allowed(connection: apsw.Connection, settings: Settings) -> tuple[Embedder 
         chosen = choose(settings, background=True)
         if chosen is not None and chosen.endpoint:
             net.require_consent(chosen.endpoint, settings.allow_remote)
-        elif chosen is not None and settings.embedder == "auto" and _is_anothers(connection, chosen):
+        elif chosen is not None and settings.embedder == "auto" and is_anothers(connection, chosen):
             return None, OF_AN_ENDPOINT
     except EmbedderError as impossible:
         return None, str(impossible)
@@ -68,10 +68,13 @@ def _allowed(connection: apsw.Connection, settings: Settings) -> tuple[Embedder 
     return chosen, None
 
 
-def _is_anothers(connection: apsw.Connection, local: Embedder) -> bool:
-    """Whether the vectors are of an endpoint: a shell without its variable must not have them all made anew."""
+def is_anothers(connection: apsw.Connection, chosen: Embedder) -> bool:
+    """Whether a model of this process was chosen, and the vectors are of an endpoint: a shell without its variable must
+    not have them all made anew."""
     used = spaces.in_use(connection)
-    return bool(used) and bool(used[0].endpoint) and not spaces.same_model(used[0].space, local.space)
+    return bool(used and used[0].endpoint and not chosen.endpoint) and not spaces.same_model(
+        used[0].space, chosen.space
+    )
 
 
 def _stand_in(connection: apsw.Connection) -> Embedder | None:

@@ -118,9 +118,11 @@ def _space_of_the_model(run: _Pass) -> Stored:
     if run.embedder.endpoint:
         run.embedder.batch_limit = spaces.batch_limit(connection, run.embedder.endpoint)
     stored = _known_without_asking(run) or _recognised(run)
-    if stored.id != _filled(connection):
+    if (stored.id, stored.endpoint) != (_filled(connection), run.embedder.endpoint):
         with transaction(connection, run.path):
-            spaces.fill(connection, stored.id)
+            spaces.note_endpoint(connection, stored.id, run.embedder.endpoint, run.embedder.batch_limit)
+            if stored.id != _filled(connection):
+                spaces.fill(connection, stored.id)
     return next(space for space in spaces.in_use(connection) if space.id == stored.id)
 
 
