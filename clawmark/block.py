@@ -52,8 +52,11 @@ def is_trivial(prompt: str) -> bool:
 
 
 def shown_facts(facts: Sequence[Fact], *, scope: str, threshold: float, now: datetime) -> list[Fact]:
-    """The facts a block shows, in its order: believed enough, own before shared, none twice."""
-    believed = [fact for fact in facts if effective_confidence(fact, now) >= threshold]
+    """The facts a block shows, in its order: believed enough, own before shared, none twice.
+
+    A key that is no line of its own, which only somebody else's hand can have stored, is not shown.
+    """
+    believed = [fact for fact in facts if fact.key.isprintable() and effective_confidence(fact, now) >= threshold]
     own = {fact.key for fact in believed if fact.scope == scope}
     believed = [fact for fact in believed if fact.scope != SHARED or scope == SHARED or fact.key not in own]
     return sorted(believed, key=_order)

@@ -43,7 +43,7 @@ from clawmark.recall.meaning import Meaning
 from clawmark.recall.search import Query, recall, shortened
 from clawmark.settings import Settings, load
 from clawmark.source import Folders, MessageSource, first_present, select
-from clawmark.store import db, events, facts, files, keyfile, passages, recovery, sidecar
+from clawmark.store import copy, db, events, facts, files, keyfile, passages, recovery, sidecar
 from clawmark.text import cut
 
 if TYPE_CHECKING:
@@ -452,6 +452,7 @@ class Memory:
         return hmac.digest(secret, said.encode(), hashlib.sha256).hex()[:8]
 
     def _secret(self) -> bytes:
+        copy.finish_key_change(self.path)  # of a restore that was killed: its key is not this database's
         return keyfile.secret(keyfile.key_path(self.path))
 
 

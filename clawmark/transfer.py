@@ -11,7 +11,7 @@ import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,14 +19,23 @@ from pathlib import Path
 import apsw
 
 from clawmark import erase, keys
-from clawmark.errors import DatabaseDamaged, DatabaseError, DatabaseForeign, DatabaseNewer, Refused, UsageError
+from clawmark.errors import (
+    DatabaseBusy,
+    DatabaseDamaged,
+    DatabaseError,
+    DatabaseForeign,
+    DatabaseNewer,
+    Refused,
+    UsageError,
+)
 from clawmark.facts import gate, ladder
 from clawmark.model import SHARED, Fact
-from clawmark.store import copy, db, events, facts, files, keyfile, legacy, migrations, recovery, sidecar, spaces
+from clawmark.store import check, copy, db, events, facts, files, keyfile, legacy, migrations, recovery, sidecar, spaces
 from clawmark.text import likeness
 
 Clock = Callable[[], datetime]
 
+MOST_FAULTS = 3
 log = logging.getLogger("clawmark")
 
 MAGIC = b"SQLite format 3\0"
@@ -59,17 +68,32 @@ def backup(memory_path: Path, target: Path | None, clock: Clock) -> Path:
         copy.remove_parts(path)
         with _key_beside(path, made):  # first: a backup that is there has what its tombstones are keyed with
             copy.copy_database(path, made)
+    _require_its_key(path, made)
     _warn_of(made, clock())
     return made
 
 
+def _require_its_key(path: Path, made: Path) -> None:
+    """Take the backup back when a restore changed database and key between the copies of the two."""
+    key = keyfile.known(keyfile.key_path(made))
+    with db.explained(made), db.opened(made, readonly=True, leave_no_trace=True) as connection:
+        noted = copy.noted_key(connection) if check.is_ours(connection) else None
+    if noted is not None and (key is None or noted != copy.fingerprint(key)):
+        copy.discard(made)
+        keyfile.key_path(made).unlink(missing_ok=True)
+        raise DatabaseBusy(f"{path} was restored while it was copied; nothing was written. Try again.")
+
+
 def _warn_of(made: Path, now: datetime) -> None:
     """A copy of something that `restore` would refuse is better than none, and no reason to be silent."""
-    with db.explained(made), db.opened(made, readonly=True, leave_no_trace=True) as connection:
-        if db.schema_version(connection, made) == migrations.LATEST:
-            wrong = copy.unfit(connection, now)
-            if wrong:
-                log.warning("%s was written, but `clawmark restore` would refuse it: %s", made, "; ".join(wrong))
+    try:
+        with db.explained(made), db.opened(made, readonly=True, leave_no_trace=True) as connection:
+            newest = db.schema_version(connection, made) == migrations.LATEST
+            wrong = copy.unfit(connection, now)[:MOST_FAULTS] if newest else []
+    except DatabaseError:
+        wrong = ["it does not say which schema it has"]
+    if wrong:
+        log.warning("%s was written, but `clawmark restore` would refuse it: %s", made, "; ".join(wrong))
 
 
 def _named(target: Path) -> Path:
@@ -266,7 +290,7 @@ class _Restore:
         buried = _hashes(present.tombstones, self._now)
         since = _latest(present.forgets - events.forgets(connection))
         live = {(scope, key, likeness(value)) for scope, key, value in present.live}
-        secrets = [secret for secret in {self._own_key, self._given_key} if secret]
+        secrets = list({key for key in (self._own_key, self._given_key, *_keys_beside(self._path)) if key})
         found = []
         for scope, key, value, updated, _ in facts.stored(connection):
             if (scope, key, likeness(value)) in live:
@@ -422,7 +446,7 @@ def _import_facts(path: Path, source: Path, clock: Clock, wait_seconds: float) -
         with db.opened(path) as connection:
             with db.transaction(connection, path):
                 forgotten = _Forgotten(
-                    secret, _hashes(facts.buried(connection), now), _latest(events.forgets(connection))
+                    _keys_beside(path), _hashes(facts.buried(connection), now), _latest(events.forgets(connection))
                 )
                 for row in found.facts:
                     counts[_import_fact(connection, row, forgotten, now)] += 1
@@ -433,24 +457,33 @@ def _import_facts(path: Path, source: Path, clock: Clock, wait_seconds: float) -
     return " ".join([*said, f"Facts of {source} were brought into {path}: {outcome}."])
 
 
+def _keys_beside(path: Path) -> list[bytes]:
+    """Every key that stands beside the memory under its name: tombstones may belong to one that was replaced."""
+    places = (p for p in path.parent.iterdir() if p.name.startswith(path.name) and p.suffix == ".key")
+    found = []
+    for place in sorted(places):
+        with suppress(DatabaseError):
+            found.append(keyfile.known(place))
+    return [key for key in found if key is not None]
+
+
 @dataclass(frozen=True, slots=True)
 class _Forgotten:
     """What was forgotten in a memory: by its tombstones, as far as there is the key to read them, and by its trail.
 
-    secret   the key; None where it is lost
+    secrets  the key, and those that were replaced and still stand beside the memory
     buried   hashes
     since    scope and key → when it was forgotten last
     """
 
-    secret: bytes | None
+    secrets: Sequence[bytes]
     buried: set[bytes]
     since: dict[tuple[str, str], datetime]
 
     def covers(self, old: Fact | None, new: Fact) -> bool:
         """Whether `new` is not to be learned again, `old` being what stands under its key now."""
-        if self.secret is not None:
-            hashes = {hashed for _, hashed in facts.tombstones(self.secret, new.scope, new.key, new.value)}
-            if hashes & self.buried:
+        for secret in self.secrets:
+            if self.buried & {hashed for _, hashed in facts.tombstones(secret, new.scope, new.key, new.value)}:
                 return True
         said_anew = old is not None and likeness(old.value) == likeness(new.value)
         at = self.since.get((new.scope, new.key))

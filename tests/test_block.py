@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -197,3 +198,11 @@ def test_every_row_of_the_corpora_is_contained(name: str) -> None:
         built.text.encode()
         count += 1
     assert count > 300
+
+
+def test_a_key_that_is_no_line_of_its_own_is_not_shown() -> None:
+    """Only somebody else's hand can have stored it."""
+    sound = fact("user.city", "Porto")
+    broken = replace(sound, key="user.a\n- user.b")
+    shown = block.shown_facts([broken, sound], scope="main", threshold=0.8, now=START)
+    assert [one.key for one in shown] == ["user.city"]

@@ -1065,3 +1065,49 @@ def test_the_address_stands_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
     with serving(good) as server:
         HttpEmbedder(f"{server.url}?api_key=zq-canary", "m").embed(["x"])
     assert "zq-canary" not in caplog.text
+
+
+@pytest.mark.parametrize("status", [400, 413, 422, 500])
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_server_that_takes_few_texts_embeds_them_all_whatever_it_answers(status: int, limit: int) -> None:
+    with serving(lambda r: Reply(status, {}) if len(r.body["input"]) > limit else good(r)) as server:
+        embedder = HttpEmbedder(server.url, "m", patient=True)
+        assert not any(isinstance(result, Failure) for result in embedder.probed(texts(30)).results)
+        assert embedder.batch_limit == limit
+        before = len(server.requests)
+        embedder.probed(texts(30))
+        assert max(sizes(server)[before:]) <= limit
+
+
+@pytest.mark.parametrize("status", [400, 413, 422, 500])
+@pytest.mark.parametrize("at", range(6))
+def test_one_slip_teaches_no_limit_however_few_texts_there_are(status: int, at: int) -> None:
+    """A pass with one new message is the usual one."""
+    count = iter(range(1000))
+    with serving(lambda r: Reply(status, {}) if next(count) == at else good(r)) as server:
+        embedder = HttpEmbedder(server.url, "m", patient=True)
+        for _ in range(3):
+            assert not any(isinstance(result, Failure) for result in embedder.probed(texts(1)).results)
+        assert embedder.batch_limit is None
+
+
+def test_a_text_that_leaves_no_room_for_the_probe_is_no_limit_on_others() -> None:
+    with serving(lambda r: Reply(413, {}) if sum(map(len, r.body["input"])) > 1000 else good(r)) as server:
+        embedder = HttpEmbedder(server.url, "m")
+        assert not isinstance(embedder.probed(["x" * 969]).results[0], Failure)
+        assert embedder.batch_limit is None
+
+
+@pytest.mark.parametrize("lost", range(12))
+def test_one_missing_item_costs_no_other_wherever_it_is(lost: int) -> None:
+    """D5. Also where it is the probe's."""
+
+    def incomplete(request: Request) -> Reply:
+        reply = good(request)
+        if len(request.body["input"]) > 3:
+            reply.body["data"] = [item for item in reply.body["data"] if item["index"] != lost]
+        return reply
+
+    with serving(incomplete) as server:
+        results = HttpEmbedder(server.url, "m").probed(texts(11)).results
+    assert sum(isinstance(result, Failure) for result in results) <= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -12,13 +13,13 @@ from typing import Any
 
 import apsw
 import pytest
-from helpers import LATER, Clock, fact, opened, query, residue
+from helpers import LATER, Clock, Log, fact, open_memory, opened, query, residue
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clawmark import erase
 from clawmark.errors import DatabaseDamaged, DatabaseUnwritable
-from clawmark.store import db, events, facts, files, sidecar
+from clawmark.store import db, events, facts, files, migrations, sidecar
 
 SECRET = b"s" * 32
 
@@ -337,3 +338,38 @@ def test_a_row_that_nobody_can_use_does_not_take_the_place_of_a_good_one(
     assert "sidecar_not_written" in caplog.text
     assert files.mark_of(db_path).exists()
     assert sidecar.path_of(db_path).read_bytes() == before
+
+
+@pytest.mark.parametrize("place", ["key", "value", "scope", "written_at"])
+def test_half_a_character_makes_a_sidecar_unreadable_and_no_command(db_path: Path, log: Log, place: str) -> None:
+    """A file can be crafted, checksum and all; what no database takes must not end each command."""
+    with open_memory(db_path, log) as memory:
+        memory.set("pref.editor", "Helix")
+    path = sidecar.path_of(db_path)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if place == "written_at":
+        lines[0] = json.dumps(json.loads(lines[0]) | {place: "\ud800"})
+    else:
+        entry = json.loads(lines[1])
+        entry["row"][place] += "\ud800"
+        lines[1] = json.dumps(entry)
+    body = "".join(line + "\n" for line in lines[:-1]).encode()
+    end = {"rows": len(lines) - 2, "sha256": hashlib.sha256(body).hexdigest()}
+    path.write_bytes(body + json.dumps(end, separators=(",", ":")).encode() + b"\n")
+    with pytest.raises(DatabaseDamaged):
+        sidecar.read(db_path)
+    with db_path.open("r+b") as file:
+        file.write(b"\xff" * 100)
+    with open_memory(db_path, log) as memory:
+        memory.facts()
+
+
+def test_a_row_that_stands_twice_is_taken_once(db_path: Path, log: Log) -> None:
+    with open_memory(db_path, log) as memory:
+        memory.set("pref.editor", "Helix")
+    kept = sidecar.read(db_path)
+    assert kept is not None
+    connection = apsw.Connection(":memory:")
+    migrations.migrate(connection, LATER)
+    sidecar.insert(connection, {"facts": [*kept.facts, *kept.facts]})
+    assert connection.execute("SELECT count(*) FROM facts").fetchall() == [(1,)]

@@ -1151,3 +1151,79 @@ def test_a_scope_of_a_sidecar_is_one_that_set_would_take(kept: Path, tmp_path: P
     said = restore(new, kept)
     assert ("refused" not in said) == is_scope
     assert (scope in {row[0] for row in query(new, "SELECT scope FROM facts")}) == is_scope
+
+
+# --- keys that change -------------------------------------------------------------------------------------------------
+
+
+def of_another_machine(tmp_path: Path, log: Log) -> Path:
+    """A backup with a key of its own."""
+    with open_memory(tmp_path / "other" / "memory.db", log) as memory:
+        memory.set("pref.shell", "fish")
+    return backup(tmp_path / "other" / "memory.db")
+
+
+def test_a_forgotten_fact_stays_away_after_a_damaged_memory_got_another_key(
+    filled: Path, log: Log, tmp_path: Path
+) -> None:
+    """The trail went with the damaged file; the key that was replaced still stands beside it."""
+    old = tmp_path / "old.facts"
+    with open_memory(filled, log) as memory:
+        shutil.copy(sidecar.path_of(filled), old)
+        memory.forget("user.city")
+    with filled.open("r+b") as file:
+        file.write(b"\xff" * 4096)
+    restore(filled, of_another_machine(tmp_path, log))
+    assert "1 forgotten" in restore(filled, old)
+    assert "user.city" not in values(filled)
+
+
+def test_a_process_that_goes_on_after_a_killed_restore_forgets_under_the_right_key(
+    filled: Path, log: Log, tmp_path: Path
+) -> None:
+    """The key of the backup is in place, and its database never came."""
+    other = of_another_machine(tmp_path, log)
+    right = keyfile.secret(keyfile.key_path(filled))
+    with open_memory(filled, log) as memory:
+        with db.lease(filled, 1):
+            copies.change_key(filled, keyfile.secret(keyfile.key_path(other)))
+        memory.forget("user.city")
+    assert keyfile.secret(keyfile.key_path(filled)) == right
+    expected = {hashed for _, hashed in facts.tombstones(right, "shared", "user.city", "Gothenburg")}
+    assert expected <= {row[0] for row in query(filled, "SELECT hash FROM tombstones")}
+
+
+def test_a_backup_that_a_restore_overtook_is_taken_back(
+    filled: Path, log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would hold one database and the key of another."""
+    other = of_another_machine(tmp_path, log)
+    target = tmp_path / "mine.db"
+    copy_database = copies.copy_database
+
+    def overtaken(source: Path, made: Path, **options: Any) -> None:
+        if made == target:
+            with monkeypatch.context() as calm:
+                calm.setattr(copies, "copy_database", copy_database)
+                restore(filled, other)
+        copy_database(source, made, **options)
+
+    monkeypatch.setattr(copies, "copy_database", overtaken)
+    with pytest.raises(DatabaseBusy, match="Try again"):
+        backup(filled, target)
+    assert not target.exists() and not keyfile.key_path(target).exists()
+
+
+def test_a_backup_that_could_not_be_restored_says_so_in_few_words(
+    filled: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = apsw.Connection(str(filled))
+    for number in range(500):
+        connection.execute(
+            "INSERT INTO facts SELECT ?, value, confidence, source, created_at, updated_at, 0, scope, observed_at,"
+            " reinforced_at FROM facts LIMIT 1",
+            (f"user.line\n{number}",),
+        ).fetchall()
+    connection.close()
+    backup(filled, tmp_path / "mine.db")
+    assert "would refuse it" in caplog.text and len(caplog.text) < 2000

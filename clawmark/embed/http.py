@@ -240,20 +240,25 @@ class HttpEmbedder:
         return [*first, *second], False
 
     def _alone(self, text: str, call: _Call) -> Vector | Failure:
-        """A text that was refused together with the probe: it is to blame, or the server takes one text at a time."""
+        """A text that was refused together with the probe: by a moment's slip, for itself, or since two are too many."""
         if not call.probing or self.batch_limit == 1:
             return self._shortened(text, call)
-        about_the_batch = call.status in _OF_THE_BATCH
+        again = self._ask([text], call)
+        if again is not None:
+            return again[0]
         if self._request([text], call) is None:
             return self._shortened(text, call)
-        if about_the_batch:
-            for limit in (2, 1):  # with the probe once, then without
-                self.batch_limit = limit
-                answer = self._ask([text], call)
-                if answer is not None:
-                    return answer[0]
-        answer = self._ask([text], call)
+        self._learn_few(call)
+        answer = self._between_probes([text], call)
         return Failure("refused") if answer is None else answer[0]
+
+    def _learn_few(self, call: _Call) -> None:
+        """Find out whether the server takes fewer than three texts, with texts that none refuses, each number twice."""
+        for count in (3, 2):
+            small = [self._probe_text] * count
+            if self._request(small, call) is not None or self._request(small, call) is not None:
+                return
+            self.batch_limit = count - 1
 
     def _shortened(self, text: str, call: _Call) -> Vector | Failure:
         """The vector of the longest head that is not refused. Raises EmbedderDown where the texts are not to blame."""
@@ -279,10 +284,7 @@ class HttpEmbedder:
         if not call.probing:
             return self._request(texts, call)
         if self.batch_limit == 1:
-            self._probe(call)  # before and behind, since it cannot go along
-            answer = self._request(texts, call)
-            self._probe(call)
-            return answer
+            return self._between_probes(texts, call)
         # In the middle, since what a broken server spoils or leaves out is most often the first or the last.
         middle = (len(texts) + 1) // 2
         has_room = len(texts) == 1 and call.kind == "document" and (self.batch_limit or 3) > 2
@@ -293,8 +295,18 @@ class HttpEmbedder:
         if len(texts) > 1 and _is_cut_short(answers):
             call.status = 413  # a server that answers the first texts alone says in its own way that there are too many
             return None
-        self._note_probe([answers[middle], *answers[len(texts) + 1 :]], call)
+        probes = [answers[middle], *answers[len(texts) + 1 :]]
+        if all(isinstance(probe, Failure) for probe in probes):
+            return self._between_probes(texts, call)
+        self._note_probe(probes, call)
         return [*answers[:middle], *answers[middle + 1 : len(texts) + 1]]
+
+    def _between_probes(self, texts: Sequence[str], call: _Call) -> list[Vector | Failure] | None:
+        """The probe before and behind: for where it cannot go along."""
+        self._probe(call)
+        answer = self._request(texts, call)
+        self._probe(call)
+        return answer
 
     def _request(self, texts: Sequence[str], call: _Call) -> list[Vector | Failure] | None:
         """One request's results; None where the server refuses it: too many, too long, or a text that breaks it."""

@@ -33,7 +33,7 @@ KEPT_VECTORS = 512
 SLOW_SECONDS, REST_SECONDS = 0.2, 30.0
 """A failure that took longer than the first costs the next prompts nothing: nobody there is asked for so long."""
 
-SECOND_TRY_SECONDS = 0.5
+SECOND_TRY_SECONDS = 0.1
 """A prompt that waited longer than this for one embedder does not ask another."""
 
 log = logging.getLogger("clawmark")

@@ -31,8 +31,7 @@ def faults(connection: apsw.Connection) -> list[str]:
     One that the TypeScript clawmark wrote has none of our rows, and any bytes in its texts: of it only the pages count.
     """
     found = pages(connection)
-    ours = rows(connection, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'passages'")
-    if found or not ours:
+    if found or not is_ours(connection):
         return found
     for name, sql in _ROWS.items():
         ((count,),) = rows(connection, sql)
@@ -40,6 +39,11 @@ def faults(connection: apsw.Connection) -> list[str]:
             found.append(f"{count:,} {name}")
     texts = _texts(connection)
     return found + (texts or _unusable(connection))  # what is no UTF-8 cannot be fetched to be looked at
+
+
+def is_ours(connection: apsw.Connection) -> bool:
+    """Whether it has our tables, which the TypeScript clawmark had not."""
+    return bool(rows(connection, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'passages'"))
 
 
 def pages(connection: apsw.Connection) -> list[str]:

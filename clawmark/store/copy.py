@@ -154,6 +154,9 @@ def remove_leftovers(path: Path) -> None:
     """
     remove_parts(path)
     discard(restoring(path))
+    settle_key(path)
+    key = keyfile.key_path(path)
+    key.with_name(key.name + ".new").unlink(missing_ok=True)
 
 
 def remove_parts(path: Path) -> None:

@@ -230,15 +230,21 @@ def insert(connection: apsw.Connection, tables: Mapping[str, Iterable[Row]]) -> 
         for row in tables.get(table, ()):
             known = [column for column in columns if column in row]
             connection.execute(
-                f"INSERT INTO {table} ({', '.join(known)}) VALUES ({', '.join('?' * len(known))})",  # noqa: S608
+                f"INSERT OR IGNORE INTO {table} ({', '.join(known)}) VALUES ({', '.join('?' * len(known))})",  # noqa: S608
                 [row[column] for column in known],
             )
+
+
+def _require_text(value: Any) -> None:
+    """Raise ValueError where half a character stands, written as an escape: no database takes it."""
+    json.dumps(value, ensure_ascii=False).encode()
 
 
 def _header(content: bytes) -> dict[str, Any]:
     try:
         header = json.loads(content[: content.index(b"\n")])
         numbers, text = (header["stamp"], header["version"]), header["written_at"]
+        _require_text(header)
         if header["clawmark"] != "facts" or not isinstance(text, str):
             raise ValueError
         if not all(isinstance(number, int) and 0 <= number < 1 << 62 for number in numbers):
@@ -266,6 +272,7 @@ def _parsed(content: bytes, place: Path) -> Sidecar:
         tables: dict[str, list[Row]] = {}
         for line in lines:
             entry = json.loads(line)
+            _require_text(entry)
             row = {column: _from_json(value) for column, value in entry["row"].items()}
             tables.setdefault(entry["table"], []).append(row)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
