@@ -7,6 +7,7 @@ sentences of ours alone, and nothing is downloaded.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import stat
 import time
@@ -137,19 +138,24 @@ def _beside(path: Path) -> Iterator[Check]:
     aside = recovery.set_aside_files(path)
     if aside:
         names = ", ".join(str(name) for name in aside)
-        advice = "They may hold what was forgotten since; delete them when you are sure that nothing is missing."
+        advice = "They may hold what was forgotten since, and what was lost: `clawmark restore` takes a backup."
         yield Check("set aside", "ok", names, advice)
 
 
 def _permissions(path: Path) -> Check:
-    """Everything is for its owner alone."""
+    """Everything is for its owner alone, who can write it."""
     open_ones = []
+    closed = [p for p in (path.parent, path) if p.exists() and not os.access(p, os.W_OK)]
+    if closed:
+        return Check(
+            "permissions", "fail", f"{closed[0]} cannot be written by this user", "Change its mode or its owner."
+        )
     try:
         beside = sorted(path.parent.iterdir())
         if files.open_to_others(path.parent):
             open_ones.append(f"{path.parent} (anybody may put files there)")
-    except OSError as closed:
-        return Check("permissions", "warn", f"{path.parent}: {closed.strerror or closed}")
+    except OSError as failed:
+        return Check("permissions", "warn", f"{path.parent}: {failed.strerror or failed}")
     for found in beside:
         if found.name.startswith(path.name):
             mode = found.lstat().st_mode
@@ -230,7 +236,8 @@ def _asked(settings: Settings, chosen: Embedder, active: spaces.Stored | None) -
     except EmbedderError as wrong:
         return Check("embedder", "fail", str(wrong))
     except EmbedderDown as down:
-        return Check("embedder", "fail", str(down), "Start the server, or see CLAWMARK_EMBEDDING_URL.")
+        unreachable = "cannot be reached" in str(down) or "did not answer" in str(down)
+        return Check("embedder", "fail", str(down), "Start it, or see CLAWMARK_EMBEDDING_URL." if unreachable else "")
     took = f"{chosen.name}: {space.model or 'unnamed model'}, {space.dimension} dimensions, {time.monotonic() - began:.2f} s"
     if active is None:
         return Check("embedder", "ok", took)

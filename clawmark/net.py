@@ -13,6 +13,7 @@ import base64
 import functools
 import ipaddress
 import json
+import logging
 import re
 import socket
 import ssl
@@ -31,11 +32,16 @@ from clawmark.text import without_surrogates
 if TYPE_CHECKING:
     import httpx
 
+log = logging.getLogger("clawmark")
+
 MOST_BYTES = 64 * 1024 * 1024
 MOST_LEFT_BEHIND = 8
 """Requests that outlived their deadline (a look-up that hangs) and still occupy a thread; more are not begun."""
 LOOK_UP_SECONDS = 2.0
 """How long a name is looked up where nothing is sent."""
+
+PATIENCE_SECONDS = 5.0
+"""A longer wait is said aloud."""
 
 GRACE_SECONDS = 0.1
 """What the calling thread waits beyond the deadline for the asking one to say so itself."""
@@ -202,7 +208,8 @@ def _addresses(target: _Target, allowed: Collection[str]) -> list[str]:
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise EndpointDown(f"the host {target.host} cannot be resolved.") from None
+        unnamed = "" if _is_named(target, allowed) else ", and CLAWMARK_ALLOW_REMOTE does not name it"
+        raise EndpointDown(f"the host {target.host} cannot be resolved{unnamed}.") from None
     addresses = list(dict.fromkeys(str(info[4][0]) for info in found))
     if not addresses:
         raise EndpointDown(f"the host {target.host} has no address.")
@@ -357,9 +364,13 @@ class Endpoint:
                     ) from None
                 except (httpx.HTTPError, OSError, ExceptionGroup) as error:
                     raise EndpointDown(f"{self.host} gave no sound answer ({type(error).__name__}).") from None
-        if _is_about_certificate(unreachable):
+        if _is_about(unreachable, ssl.SSLCertVerificationError):
             raise EndpointError(
                 f"{self.host} shows a certificate that this machine does not trust; check {self._variable}_URL."
+            )
+        if _is_about(unreachable, ssl.SSLError):
+            raise EndpointError(
+                f"{self.host} does not speak TLS as it should; if it is plain, write http:// in {self._variable}_URL."
             )
         raise EndpointDown(f"{self.host} cannot be reached ({type(unreachable).__name__}).")
 
@@ -449,7 +460,10 @@ def _within(seconds: float, host: str, work: Callable[[], T]) -> T:
     except RuntimeError:
         raise EndpointDown(f"{host} is not asked: no thread can be started.") from None
     try:
-        thread.join(seconds + GRACE_SECONDS)
+        thread.join(min(seconds, PATIENCE_SECONDS) + GRACE_SECONDS)
+        if thread.is_alive() and seconds > PATIENCE_SECONDS:
+            log.warning("waiting for %s, for at most %g s", host, seconds)
+            thread.join(seconds - PATIENCE_SECONDS)
     finally:
         if thread.is_alive():
             _left_behind.add(thread)
@@ -470,9 +484,10 @@ def _tls() -> ssl.SSLContext:
     return context
 
 
-def _is_about_certificate(error: BaseException | None) -> bool:
+def _is_about(error: BaseException | None, kind: type[BaseException]) -> bool:
+    """Whether an error of this kind is behind it."""
     while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
+        if isinstance(error, kind):
             return True
         error = error.__cause__ or error.__context__
     return False

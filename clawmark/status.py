@@ -58,6 +58,11 @@ def gather(
     used = spaces.in_use(connection)
     active = next((space for space in used if space.is_active), None)
     target = next((space for space in used if space.is_target), None)
+    count = passages.count(connection)
+    if source is not None and not count and not settings.disabled:
+        problems.append("recall: nothing is indexed yet; run `clawmark sync`.")
+    if used and chosen is not None and name != WORDS_ALONE and chosen.endpoint != used[-1].endpoint:
+        problems.append(f"vectors: they were made by another embedder than {name}; run `clawmark sync`.")
     given_up = vectors.count_given_up(connection)
     unembedded = vectors.failed(connection, MOST_FAILED)
     problems += _without_vector(unembedded, vectors.count_failed(connection), given_up)
@@ -67,7 +72,7 @@ def gather(
         schema=migrations.LATEST,
         source=source,
         scopes=passages.scopes(connection),
-        passages=passages.count(connection),
+        passages=count,
         facts=len(facts.live(connection)),
         embedder=name,
         space=_space(connection, active),

@@ -38,7 +38,7 @@ Clock = Callable[[], datetime]
 MOST_FAULTS = 3
 log = logging.getLogger("clawmark")
 
-MAGIC = b"SQLite format 3\0"
+MAGIC, SIDECAR = b"SQLite format 3\0", b'{"clawmark"'
 MOST_FAULTS = 3
 """As many are named; the first is mostly enough to know what the file is."""
 
@@ -60,6 +60,8 @@ def backup(memory_path: Path, target: Path | None, clock: Clock) -> Path:
         made = files.dated(path, "backup", clock())
     else:
         made = files.dated(target / path.name, "backup", clock()) if os.path.isdir(target) else _named(target)
+    if not made.parent.is_dir():
+        raise UsageError(f"there is no folder {made.parent}; make it, or name another one.")
     if os.path.lexists(made):
         raise UsageError(f"{made} is there already and was left as it is; name another file.")
     recovery.must_be_ours(path)
@@ -133,7 +135,12 @@ def restore(memory_path: Path, source: Path, clock: Clock, wait_seconds: float) 
     if os.path.exists(path) and os.path.samefile(path, source):
         raise UsageError(f"{source} is the memory itself; name a backup.")
     with db.system_explained(source), open(source, "rb") as file:
-        is_database = file.read(len(MAGIC)) == MAGIC
+        start = file.read(max(len(MAGIC), len(SIDECAR)))
+    is_database = start.startswith(MAGIC)
+    if not is_database and not start.startswith(SIDECAR):
+        raise DatabaseDamaged(
+            f"{source} is damaged, or neither a backup nor a sidecar of clawmark; nothing was changed."
+        )
     if not is_database:
         return _import_facts(path, source, clock, wait_seconds)
     if db.is_there(path):

@@ -375,3 +375,16 @@ def test_doctor_ends_with_1_where_something_is_wrong(run: Run) -> None:
     checks = json.loads(result.out)["checks"]
     assert {check["name"] for check in checks} >= {"database", "permissions", "disk", "source", "vectors", "openclaw"}
     assert result.code == int(any(check["state"] == "fail" for check in checks))
+
+
+def test_an_empty_answer_says_why(run: Run, sample: Run, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAWMARK_TRANSCRIPTS_DIR", str(machine / "nowhere"))
+    for command in (["search", "zanzibar"], ["block", "what was said of zanzibar?"]):
+        assert "nowhere" in sample(*command).err
+
+
+def test_reembed_with_a_server_that_is_down_is_75(sample: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAWMARK_EMBEDDER", "endpoint")
+    monkeypatch.setenv("CLAWMARK_EMBEDDING_URL", "http://127.0.0.1:9")
+    result = sample("reembed")
+    assert result.code == 75 and "127.0.0.1:9" in result.err

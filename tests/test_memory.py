@@ -578,3 +578,18 @@ def test_damage_costs_recall_and_not_the_facts_and_the_next_sync_mends_it(
         assert [fact.value for fact in built.facts] == ["Helix"]
         assert built.recalled[0].excerpt == "sentence number 17 speaks of topic17 at some length"
     assert len(list(db_path.parent.glob("memory.db.damaged-*Z"))) == 1
+
+
+@pytest.mark.parametrize("table", ["passages", "facts", "tombstones", "memory_events", "streams", "spaces", "lexicon"])
+def test_a_table_that_is_gone_is_damage(db_path: Path, log: Log, clock: Clock, table: str) -> None:
+    """Somebody's hand in the file: the next sync rebuilds it, and the facts come back from the sidecar."""
+    fill(log, 5)
+    with open_memory(db_path, log, embedder=fake(), clock=clock) as memory:
+        memory.sync()
+        memory.set("pref.editor", "Helix")
+    query(db_path, f"DROP TABLE {table}")
+    clock.advance(days=8)
+    with open_memory(db_path, log, embedder=fake(), clock=clock) as memory:
+        memory.sync()
+        assert [fact.value for fact in memory.facts()] == ["Helix"]
+        assert memory.search("topic3").recalled

@@ -217,7 +217,7 @@ def test_schema_1_of_another_program_is_not_backed_up(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_missing_is_named(filled: Path, tmp_path: Path) -> None:
-    with pytest.raises(DatabaseUnwritable, match="nowhere"):
+    with pytest.raises(UsageError, match="nowhere"):
         backup(filled, tmp_path / "nowhere" / "mine.db")
 
 

@@ -64,6 +64,7 @@ def search(query: str, limit: int | None, scope: str | None, as_json: bool) -> N
 
     with _memory() as memory:
         found = memory.search(query, limit=limit, scope=scope)
+        why = [] if found.recalled else _why_empty(memory)
     if as_json:
         return _print_json(found.as_json())
     for fact in found.facts:
@@ -72,6 +73,8 @@ def search(query: str, limit: int | None, scope: str | None, as_json: bool) -> N
         click.echo(f"{excerpt.at:%Y-%m-%d}  {excerpt.role:<9}  {defuse(excerpt.excerpt)}")
     if not found.facts and not found.recalled:
         click.echo("nothing found", err=True)
+    for line in why:
+        _complain(line)
 
 
 @cli.command()
@@ -100,12 +103,15 @@ def block(
 
     with _memory() as memory:
         built = memory.block(Turn(prompt, host=host, scope=scope, session=session, kind=kind))
+        why = [] if built.text else _why_empty(memory)
     if as_json:
         return _print_json(built.as_json())
     if built.text:
         click.echo(built.text)
     else:
         click.echo("nothing to say", err=True)
+    for line in why:
+        _complain(line)
 
 
 @cli.command("set")
@@ -235,6 +241,7 @@ def doctor(as_json: bool) -> None:
 def reembed(as_json: bool) -> None:
     """Make the vectors that are missing now; tries again what failed or was given up."""
     from clawmark.cli.progress import shown
+    from clawmark.errors import EXIT_BUSY
 
     with _memory() as memory, shown(quiet=as_json) as progress:
         report = memory.reembed(progress)
@@ -244,6 +251,8 @@ def reembed(as_json: bool) -> None:
     click.echo(f"vectors {report.vectors}, pending {report.pending}")
     for line in problems:
         _complain(line)
+    if any(line.startswith("embedder:") for line in problems):
+        raise SystemExit(EXIT_BUSY)
 
 
 @cli.command()
@@ -276,6 +285,11 @@ def restore(source: Path, as_json: bool) -> None:
     if as_json:
         return _print_json({"restored": said})
     click.echo(said)
+
+
+def _why_empty(memory: Memory) -> list[str]:
+    """Why nothing may have been recalled, other than that nothing was said of it."""
+    return [problem for problem in memory.status().problems if problem.startswith(("source:", "recall:"))]
 
 
 @contextmanager

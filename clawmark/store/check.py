@@ -8,11 +8,12 @@ Nothing here changes anything. What SQLite raises where it cannot even look is l
 from __future__ import annotations
 
 import itertools
+from datetime import UTC, datetime
 
 import apsw
 
-from clawmark.store import events, sidecar
-from clawmark.store.db import each, rows
+from clawmark.store import events, migrations, sidecar
+from clawmark.store.db import APPLICATION_ID, each, rows
 from clawmark.store.vectors import of_length_one
 
 MOST_LINES = 5
@@ -33,6 +34,9 @@ def faults(connection: apsw.Connection) -> list[str]:
     found = pages(connection)
     if found or not is_ours(connection):
         return found
+    found = [f"the table {name} is missing" for name in _missing(connection)]
+    if found:
+        return found[:MOST_LINES]
     for name, sql in _ROWS.items():
         ((count,),) = rows(connection, sql)
         if count:
@@ -41,9 +45,25 @@ def faults(connection: apsw.Connection) -> list[str]:
     return found + (texts or _unusable(connection))  # what is no UTF-8 cannot be fetched to be looked at
 
 
+def _missing(connection: apsw.Connection) -> list[str]:
+    """Tables of the newest schema that are not there; none where an older one is to be brought up to date."""
+    new = apsw.Connection(":memory:")
+    try:
+        migrations.migrate(new, datetime(2026, 1, 1, tzinfo=UTC))
+        tables = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+        wanted, there = ({name for (name,) in rows(c, tables)} for c in (new, connection))
+    finally:
+        new.close()
+    if "schema_version" in there and rows(connection, "SELECT max(version) FROM schema_version") != [
+        (migrations.LATEST,)
+    ]:
+        return []
+    return sorted(wanted - there)
+
+
 def is_ours(connection: apsw.Connection) -> bool:
-    """Whether it has our tables, which the TypeScript clawmark had not."""
-    return bool(rows(connection, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'passages'"))
+    """Whether a clawmark of this kind made it. The TypeScript one gave its files no mark."""
+    return bool(connection.pragma("application_id") == APPLICATION_ID)
 
 
 def pages(connection: apsw.Connection) -> list[str]:

@@ -382,7 +382,7 @@ def _translated(error: apsw.Error, path: Path) -> DatabaseError:
         return DatabaseBusy(f"{path} is held by {f'process {holder}' if holder else 'another process'}; try again.")
     if isinstance(error, apsw.NotADBError):
         return DatabaseDamaged(f"{path} is not a SQLite database: it is damaged.{REMEDY}")
-    if isinstance(error, apsw.CorruptError):
+    if isinstance(error, apsw.CorruptError) or (isinstance(error, apsw.SQLError) and "no such table" in str(error)):
         return DatabaseDamaged(f"{path} is damaged ({error}).{REMEDY}")
     if isinstance(error, apsw.FullError):
         return DatabaseUnwritable(

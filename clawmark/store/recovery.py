@@ -582,7 +582,12 @@ def _merged(path: Path, kept: sidecar.Sidecar | None, salvage: Salvage | None) -
     said = f"{_counted(tables)} came back" + (
         f" from it and from {name}, as of {kept.written_at[:16]};" if kept else ";"
     )
-    return tables, f"{said} it cannot be read to the end, so newer ones may be missing."
+    return tables, f"{said} it cannot be read to the end, so newer ones may be missing.{_backup_hint(path)}"
+
+
+def _backup_hint(path: Path) -> str:
+    backups = [p for p in set_aside_files(path) if ".backup-" in p.name and p.suffix != ".key"]
+    return f" `clawmark restore {backups[-1]}` takes the last backup instead." if backups else ""
 
 
 def _pieces(path: Path, kept: sidecar.Sidecar | None, salvage: Salvage) -> dict[str, list[Row]]:
