@@ -59,6 +59,38 @@ class Clock:
         self.now += timedelta(**amount)
 
 
+class Seconds:
+    """A clock in seconds, and the sleep that moves it."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+DYING = """
+import os, sys
+from datetime import UTC, datetime
+from pathlib import Path
+count, step = 0, int(sys.argv[-1])
+def dying(original):
+    def die_before(*args, **kwargs):
+        global count
+        count += 1
+        if count == step:
+            os._exit(9)
+        return original(*args, **kwargs)
+    return die_before
+"""
+"""The beginning of a program that ends without a word at the n-th call of what it wraps, n being its last argument."""
+
+
 # --- a host's log -----------------------------------------------------------------------------------------------------
 
 Entry = Message | Fault | str

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import shared
+from helpers import Seconds, shared
 
 from clawmark import net
 from clawmark.embed import Failure
@@ -101,21 +101,6 @@ IMPATIENCE = {"hang": 0.4, "slowloris": 0.4}
 SLEPT = {"429": [2.0, 2.0, 2.0]}
 
 
-class Time:
-    """A clock in seconds, and the sleep that moves it."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.slept: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     assert SCRIPT is not None
@@ -135,7 +120,7 @@ def told(server: str, path: str) -> Any:
         return json.load(answer)
 
 
-def embedder(server: str, mode: str, time: Time) -> HttpEmbedder:
+def embedder(server: str, mode: str, time: Seconds) -> HttpEmbedder:
     return HttpEmbedder(
         f"{server}/{mode}", "m", key=KEY, dimension=DIMENSION, patient=True, sleep=time.sleep, clock=time
     )
@@ -144,7 +129,7 @@ def embedder(server: str, mode: str, time: Time) -> HttpEmbedder:
 @pytest.fixture(scope="module")
 def vectors(server: str) -> list[Any]:
     """What a server that behaves answers."""
-    return embedder(server, "ok", Time()).embed(TEXTS)
+    return embedder(server, "ok", Seconds()).embed(TEXTS)
 
 
 def check(results: list[Any], failures: dict[int, str], vectors: list[Any], *, shortened: bool = False) -> None:
@@ -166,7 +151,7 @@ def test_what_becomes_of_twelve_texts(
 ) -> None:
     monkeypatch.setattr(endpoint, "DOCUMENT_SECONDS", IMPATIENCE.get(mode, 60.0))
     monkeypatch.setattr(net, "MOST_BYTES", 2**20)
-    time, outcome = Time(), OUTCOMES[mode]
+    time, outcome = Seconds(), OUTCOMES[mode]
     asked = embedder(server, mode, time)
     if isinstance(outcome, dict):
         check(asked.embed(TEXTS), outcome, vectors, shortened=mode == "one_too_long")
@@ -184,7 +169,7 @@ def test_what_becomes_of_twelve_texts(
     "mode", ["503", "reset", "401", "429_huge", "wrong_dim", "dup_index", "partial_json", "no_http"]
 )
 def test_nothing_is_lost_when_the_endpoint_recovers(mode: str, server: str, vectors: list[Any]) -> None:
-    time = Time()
+    time = Seconds()
     asked = embedder(server, f"seq:{mode},ok", time)
     with pytest.raises((EmbedderDown, EmbedderError)):
         asked.embed(TEXTS)
@@ -194,7 +179,7 @@ def test_nothing_is_lost_when_the_endpoint_recovers(mode: str, server: str, vect
 
 def test_a_server_that_is_busy_for_a_while_is_waited_for(server: str, vectors: list[Any]) -> None:
     """D6."""
-    time = Time()
+    time = Seconds()
     check(embedder(server, "seq:429,429,ok", time).embed(TEXTS), {}, vectors)
     assert time.slept == [2.0, 2.0]
 
@@ -203,7 +188,7 @@ def test_a_server_that_is_busy_for_a_while_is_waited_for(server: str, vectors: l
 def test_a_broken_server_is_not_asked_without_end(mode: str, server: str) -> None:
     before = len(told(server, "_log"))
     with pytest.raises((EmbedderDown, EmbedderError)):
-        embedder(server, mode, Time()).embed([f"{mode} {n}" for n in range(400)])
+        embedder(server, mode, Seconds()).embed([f"{mode} {n}" for n in range(400)])
     seen = told(server, "_log")[before:]
     assert 1 <= len([entry for entry in seen if entry["mode"] == mode]) <= 20
     assert all(entry["auth"] for entry in seen)
@@ -227,5 +212,5 @@ def test_no_more_is_read_than_is_needed_to_refuse(
 
     monkeypatch.setattr(socket.socket, "recv", recv)
     with pytest.raises(EmbedderDown):
-        embedder(server, mode, Time()).embed(TEXTS)
+        embedder(server, mode, Seconds()).embed(TEXTS)
     assert 0 < read <= most

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import Clock, Log, graphemes, open_memory, query, recalled
+from helpers import Clock, Log, Seconds, graphemes, open_memory, query, recalled
 from server import Reply, Request, Server, serving
 
 from clawmark.embed import Failure, choose, fast, local, of_space
@@ -28,21 +28,6 @@ from clawmark.model import Space
 from clawmark.settings import Settings, load
 
 POISON = "lapisgecko"
-
-
-class Time:
-    """A clock in seconds, and the sleep that moves it."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.slept: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
 
 
 def texts(count: int) -> list[str]:
@@ -123,7 +108,7 @@ def test_one_bad_text_does_not_end_the_sending_of_the_kind() -> None:
 
 def test_after_a_failure_prompts_rest_and_documents_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint, "QUERY_SECONDS", 0.1)
-    time, hangs, awake = Time(), True, threading.Event()
+    time, hangs, awake = Seconds(), True, threading.Event()
 
     def answer(request: Request) -> Reply:
         if hangs:
@@ -145,7 +130,7 @@ def test_after_a_failure_prompts_rest_and_documents_do_not(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("status", [401, 404])
 def test_a_wrong_setting_is_not_tried_again_by_every_prompt(status: int) -> None:
-    time = Time()
+    time = Seconds()
     with serving(lambda request: Reply(status, {})) as server:
         embedder = HttpEmbedder(server.url, "m", clock=time)
         with pytest.raises(EmbedderError):
@@ -161,7 +146,7 @@ def test_a_wrong_setting_is_not_tried_again_by_every_prompt(status: int) -> None
 @pytest.mark.parametrize("items", [None, [{"index": 5, "embedding": [1.0]}], [{"index": 0, "embedding": [1.0] * 7}]])
 def test_an_answer_of_no_use_is_not_asked_for_by_every_prompt(items: Any) -> None:
     with serving(answering(items)) as server:
-        embedder = HttpEmbedder(server.url, "m", dimension=4, clock=Time())
+        embedder = HttpEmbedder(server.url, "m", dimension=4, clock=Seconds())
         for _ in range(3):
             with pytest.raises((EmbedderDown, EmbedderError)):
                 embedder.embed(["x"], "query")
@@ -170,7 +155,7 @@ def test_an_answer_of_no_use_is_not_asked_for_by_every_prompt(items: Any) -> Non
 
 def test_a_prompt_waits_once_however_often_its_text_is_refused() -> None:
     """Shortening asks again, on the time of the same prompt."""
-    time = Time()
+    time = Seconds()
 
     def slow(request: Request) -> Reply:
         time.now += 0.6
@@ -183,7 +168,7 @@ def test_a_prompt_waits_once_however_often_its_text_is_refused() -> None:
 
 
 def test_background_work_has_time_for_a_query() -> None:
-    time = Time()
+    time = Seconds()
 
     def slow(request: Request) -> Reply:
         time.now += 30
@@ -495,7 +480,7 @@ def busy(times: int, status: int = 429, header: str | None = None, small: int = 
 )
 def test_background_work_waits_as_it_is_asked_to(answer: Callable[[Request], Reply], slept: list[float]) -> None:
     """D6."""
-    time = Time()
+    time = Seconds()
     results = asked(answer, texts(3), patient=True, sleep=time.sleep, clock=time)
     assert not any(isinstance(result, Failure) for result in results)
     assert time.slept == slept
@@ -503,7 +488,7 @@ def test_background_work_waits_as_it_is_asked_to(answer: Callable[[Request], Rep
 
 def test_what_was_answered_before_the_wait_is_not_asked_again() -> None:
     """D6."""
-    time = Time()
+    time = Seconds()
     answer, refused = busy(1, header="5"), [False]
 
     def third_is_busy(request: Request) -> Reply:
@@ -527,7 +512,7 @@ def test_what_was_answered_before_the_wait_is_not_asked_again() -> None:
     ],
 )
 def test_there_is_an_end_to_waiting(answer: Callable[[Request], Reply], said: str, requests: int) -> None:
-    time = Time()
+    time = Seconds()
     with serving(answer) as server:
         with pytest.raises(EmbedderDown, match=said):
             HttpEmbedder(server.url, "m", patient=True, sleep=time.sleep, clock=time).embed(texts(3))
@@ -535,7 +520,7 @@ def test_there_is_an_end_to_waiting(answer: Callable[[Request], Reply], said: st
 
 
 def test_who_is_not_patient_never_sleeps() -> None:
-    time = Time()
+    time = Seconds()
     with serving(busy(1, header="2")) as server:
         embedder = HttpEmbedder(server.url, "m", sleep=time.sleep, clock=time)
         with pytest.raises(EmbedderDown, match="429"):

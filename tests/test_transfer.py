@@ -14,7 +14,7 @@ from typing import Any
 
 import apsw
 import pytest
-from helpers import LATER, Clock, Log, dump, fixture, open_memory, opened, query, recalled, residue
+from helpers import DYING, LATER, Clock, Log, dump, fixture, open_memory, opened, query, recalled, residue
 
 from clawmark import keys, transfer
 from clawmark.errors import (
@@ -812,22 +812,12 @@ def test_a_link_in_the_place_of_the_draft_is_not_followed(filled: Path, tmp_path
 
 # --- a kill -----------------------------------------------------------------------------------------------------------
 
-KILLED = """
-import os, sys
-from datetime import UTC, datetime
-from pathlib import Path
+KILLED = (
+    DYING
+    + """
 from clawmark import erase, transfer
 from clawmark.store import copy, db, events, files, sidecar
-place, source, step = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-count = 0
-def dying(original):
-    def die_before(*args, **kwargs):
-        global count
-        count += 1
-        if count == step:
-            os._exit(9)
-        return original(*args, **kwargs)
-    return die_before
+place, source = Path(sys.argv[1]), Path(sys.argv[2])
 for module, name in [
     (os, "link"), (os, "rename"), (os, "replace"), (events, "add"), (erase, "finish"), (transfer, "_present"),
     (copy, "copy_database"), (copy, "write_new"), (copy, "exchange"), (copy, "empty_log"), (files, "replace"),
@@ -837,6 +827,7 @@ for module, name in [
 transfer.restore(place, source, lambda: datetime(2026, 12, 1, 12, tzinfo=UTC), 5)
 os._exit(0)
 """
+)
 
 
 def killed(path: Path, source: Path, step: int) -> bool:

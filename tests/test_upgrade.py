@@ -17,7 +17,7 @@ from typing import Any
 
 import apsw
 import pytest
-from helpers import LATER, Clock, Log, fixture, open_memory, query, residue
+from helpers import DYING, LATER, Clock, Log, fixture, open_memory, query, residue
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -718,21 +718,11 @@ def test_an_upgrade_after_the_old_program_went_on_makes_another_backup(
 
 # --- a kill -----------------------------------------------------------------------------------------------------------
 
-KILLED = """
-import os, sys
-from datetime import UTC, datetime
-from pathlib import Path
+KILLED = (
+    DYING
+    + """
 from clawmark.store import copy, db, events, files, keyfile, legacy, migrations
-place, step = sys.argv[1], int(sys.argv[2])
-count = 0
-def dying(original):
-    def die_before(*args, **kwargs):
-        global count
-        count += 1
-        if count == step:
-            os._exit(9)
-        return original(*args, **kwargs)
-    return die_before
+place = sys.argv[1]
 for module, name in [
     (os, "link"), (os, "rename"), (os, "replace"), (os, "unlink"), (os, "fsync"), (files, "sync_folder"),
     (migrations, "migrate"), (events, "add"), (legacy, "clean_pages"), (legacy, "convert"), (legacy, "empty_log"),
@@ -742,6 +732,7 @@ for module, name in [
 legacy.upgrade(Path(place), lambda: datetime(2026, 12, 1, 12, tzinfo=UTC), 5)
 os._exit(0 if count < step else 1)
 """
+)
 
 
 def killed(path: Path, step: int) -> bool:
