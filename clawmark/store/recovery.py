@@ -83,7 +83,10 @@ def due(path: Path, now: datetime) -> bool:
     if is_suspect(path):
         return True
     try:
-        with db.explained(path), db.opened(path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS) as connection:
+        with (
+            db.explained(path),
+            db.opened(path, readonly=True, leave_no_trace=True, busy_seconds=db.QUICK_BUSY_SECONDS) as connection,
+        ):
             last = db.time_of(cursors.get(connection, CHECKED))
     except DatabaseDamaged:  # there is no such time yet, or it stands on a page that cannot be read
         return True
