@@ -32,8 +32,14 @@ REF = "(SELECT min(ref) FROM passage_refs WHERE passage_id = {0}), (SELECT part 
 CURSORS = "SELECT name, json_extract(value, '$[0]'), json_extract(value, '$[3]') FROM cursors WHERE name LIKE 'index:%'"
 
 
-def dump(path: Path) -> Dump:
+def connected(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection.set_busy_timeout(10_000)
+    return connection
+
+
+def dump(path: Path) -> Dump:
+    connection = connected(path)
     connection.execute("CREATE VIRTUAL TABLE temp.words USING fts5vocab('main', 'lexicon', 'instance')").fetchall()
     lexicon: dict[Any, list[Any]] = {}
     for ref, part, *word in connection.execute(f"SELECT {REF.format('words.doc')}, term, col, offset FROM temp.words"):
@@ -53,7 +59,7 @@ def dump(path: Path) -> Dump:
 
 
 def unsound(path: Path) -> list[str]:
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = connected(path)
     faults = [str(row) for row in connection.execute("PRAGMA integrity_check").fetchall() if row != ("ok",)]
     faults += [f"foreign key {row}" for row in connection.execute("PRAGMA foreign_key_check").fetchall()]
     for name, query in {
@@ -113,7 +119,7 @@ def broken_promises(path: Path, noted: Path) -> list[str]:
     last = key
     if not path.exists():
         return ["acknowledged, but there is no database"]
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    connection = connected(path)
     stored = dict(connection.execute("SELECT key, value FROM facts WHERE is_deleted = 0").fetchall())
     faults = [str(row) for row in connection.execute("PRAGMA integrity_check").fetchall() if row != ("ok",)]
     connection.close()
