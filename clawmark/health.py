@@ -156,6 +156,8 @@ def _permissions(path: Path) -> Check:
             open_ones.append(f"{path.parent} (anybody may put files there)")
     except OSError as failed:
         return Check("permissions", "warn", f"{path.parent}: {failed.strerror or failed}")
+    if files.has_second_name(path):
+        open_ones.append(f"{path} (it has a second name, whose mode is left alone)")
     for found in beside:
         if found.name.startswith(path.name):
             mode = found.lstat().st_mode

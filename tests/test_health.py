@@ -266,3 +266,9 @@ def test_a_folder_in_its_place_or_as_a_file_is_said(db_path: Path, machine: Path
     blocked = db_path.parent / "file"
     blocked.write_text("x")
     assert found("database", settings(blocked / "memory.db", machine)).state == "fail"
+
+
+def test_a_database_with_a_second_name_is_named(made: Path, machine: Path, tmp_path: Path) -> None:
+    os.link(made, tmp_path / "second.db")
+    check = found("permissions", settings(made, machine))
+    assert check.state == "warn" and "second name" in check.said

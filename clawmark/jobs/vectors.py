@@ -272,12 +272,9 @@ def _drop_unused(run: _Pass) -> None:
 def _note(run: _Pass, event_type: str, detail: str | None) -> None:
     """One event per change of state, not per try. Another embedder or another reason is another state."""
     last = events.last_of(run.connection, "embedder_unavailable", "embedder_available")
-    if last is None and detail is None:
+    if detail is None and (last is None or last.event_type == event_type):
         return
-    state = ("embedder_available", run.embedder.name, None) if last is None else _state(last)
-    if detail is None and state[0] == event_type:
-        return
-    if state != (event_type, run.embedder.name, _without_seconds(detail)):
+    if last is None or _state(last) != (event_type, run.embedder.name, _without_seconds(detail)):
         with transaction(run.connection, run.path):
             events.add(run.connection, event_type, run.clock(), source=run.embedder.name, detail=detail)
 
