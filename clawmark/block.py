@@ -129,7 +129,9 @@ def _excerpt_line(excerpt: Excerpt, zone: tzinfo | None) -> str:
     return f"- ({_date(excerpt.at, zone)}, {speaker}) {markers.quote(excerpt.excerpt)}"
 
 
-def _date(at: datetime, zone: tzinfo | None) -> str:
+def _date(at: datetime | None, zone: tzinfo | None) -> str:
+    if at is None:
+        return "date unknown"
     try:
         return at.astimezone(zone).date().isoformat()
     except OverflowError:  # a logged time at the very end of what can be told

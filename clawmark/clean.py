@@ -15,7 +15,7 @@ from clawmark.guard import markers, secrets
 from clawmark.model import Message
 from clawmark.text import PARTS_VERSION, without_surrogates
 
-VERSION = 1
+VERSION = 2
 
 RECIPE = VERSION * 10_000 + secrets.RULES_VERSION * 100 + PARTS_VERSION
 """How a passage's text came about. Part numbers hold within one recipe: a new rule can move every border behind it."""
@@ -36,7 +36,8 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a person adds to the fixed rules: a message naming one of these paths is left out whole."""
+    """What a person adds to the fixed rules: a message that names one of these paths, or was said while the host worked
+    below one, is left out whole."""
 
     never_index_paths: Sequence[str] = ()
 
@@ -55,6 +56,8 @@ _OTHER_MEMORIES = re.compile(
     r"<(relevant-memories|hindsight_memories|active_memory_plugin|recalled-memories|memory-context)\b[^>]{0,200}>.*?(?:</\1>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
+_SYSTEM_REMINDER = re.compile(r"<system-reminder\b[^>]{0,200}>.*?(?:</system-reminder>|\Z)", re.DOTALL | re.IGNORECASE)
+_WINDOWS = re.compile(r"[a-zA-Z]:|\\\\")
 _PRIVATE_TAG = re.compile(r"<(?P<close>/)?private\b[^>]{0,100}>", re.IGNORECASE)
 _RUNTIME_LINE = re.compile(r"^Runtime: agent=[^\n]{1,400}\|[^\n]{0,400}(?:\n|\Z)", re.MULTILINE)
 
@@ -63,6 +66,8 @@ def clean(message: Message, rules: Rules = Rules()) -> Kept | Dropped:
     """What memory may keep of `message`, or the reason why it keeps nothing."""
     if message.origin == "host":
         return Dropped(message.note or "host")
+    if any(_lies_under(message.folder, path) for path in rules.never_index_paths):
+        return Dropped("never_index_path")
     result = _allowed(message.text, rules)
     if isinstance(result, Dropped):
         return result
@@ -74,6 +79,11 @@ def query(text: str, rules: Rules = Rules()) -> str:
     """`text` of a prompt as it may be searched with and embedded; "" where a message like it would be left out."""
     result = _allowed(text, rules)
     return "" if isinstance(result, Dropped) else result
+
+
+def again(text: str, rules: Rules = Rules()) -> str:
+    """A text that was cleaned once, as today's rules leave it; "" where they leave nothing."""
+    return query(text, rules)
 
 
 def _allowed(text: str, rules: Rules) -> str | Dropped:
@@ -90,6 +100,22 @@ def _allowed(text: str, rules: Rules) -> str | Dropped:
             return Dropped("private")
     text = _without_private(markers.strip(without_envelopes(text))).strip()
     return secrets.mask(text) if text else Dropped("blank")
+
+
+def _lies_under(folder: str, path: str) -> bool:
+    """Whether a folder is `path` or lies below it, name by name. A path that is not absolute may begin anywhere."""
+    foreign = _is_windows(folder) or _is_windows(path)  # which knows no case
+    names, ruled = (_names(one.casefold() if foreign else one) for one in (folder, path))
+    last = 0 if path.startswith("/") or _is_windows(path) else len(names) - len(ruled)
+    return bool(ruled) and any(names[start : start + len(ruled)] == ruled for start in range(last + 1))
+
+
+def _names(path: str) -> list[str]:
+    return [name for name in re.split(r"[/\\]+", path) if name not in ("", ".")]
+
+
+def _is_windows(path: str) -> bool:
+    return _WINDOWS.match(path) is not None
 
 
 def _without_private(text: str) -> str:
@@ -122,4 +148,6 @@ def without_envelopes(text: str) -> str:
         text = _RUNTIME_LINE.sub("", text)
     if "memor" in text and "<" in text:
         text = _OTHER_MEMORIES.sub("", text)
+    if "<" in text and "system-reminder" in text.lower():
+        text = _SYSTEM_REMINDER.sub("", text)
     return text

@@ -34,11 +34,14 @@ def erase_passages(connection: apsw.Connection, ids: Sequence[int], now: datetim
     passages.remove(connection, ids)
     vectors.forget_old(connection)  # they are of messages, and which of them are erased ones is not written down
     vectors.bump_generation(connection)
-    _mark(connection, "passages", now)
+    mark_unfinished(connection, now)
 
 
-def _mark(connection: apsw.Connection, what: str, now: datetime) -> None:
-    """Each erasure makes a mark of its own, so that one that is finished takes away no other's; words outweigh values."""
+def mark_unfinished(connection: apsw.Connection, now: datetime, what: str = "passages") -> None:
+    """Note in this transaction that something was erased.
+
+    Each erasure makes a mark of its own, so that one that is finished takes away no other's; words outweigh values.
+    """
     old = cursors.get(connection, UNFINISHED) or ""
     kind = "passages" if old.startswith("passages") else what
     cursors.put(connection, UNFINISHED, f"{kind} {uuid.uuid4().hex}", now)
@@ -57,7 +60,7 @@ def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes,
     facts.remove(connection, key, scope)
     events.blank_values(connection, key, scope)
     events.add(connection, "forget", now, source="user", scope=scope, key=key)
-    _mark(connection, "fact", now)
+    mark_unfinished(connection, now, "fact")
     return True
 
 

@@ -54,7 +54,9 @@ class Refused(UsageError):
 
 
 class SourceError(ClawmarkError):
-    pass
+    """`parts`: what the names of the streams begin with that it is about; empty = all of the source's."""
+
+    parts: tuple[str, ...] = ()
 
 
 class SourceAbsent(SourceError):

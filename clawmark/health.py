@@ -187,7 +187,7 @@ def _memory(settings: Settings, path: Path) -> Iterator[Check]:
     memory = Memory(settings)
     try:
         status = memory.status()
-        yield _source(status, settings)
+        yield from _sources(status)
         yield from _embedder(settings, path)
         yield _vectors(status)
     except ClawmarkError as failed:
@@ -196,16 +196,18 @@ def _memory(settings: Settings, path: Path) -> Iterator[Check]:
         memory.close()
 
 
-def _source(status: Status, settings: Settings) -> Check:
-    source = status.source
-    if source is None:
-        said = next((p.removeprefix("source: ") for p in status.problems if p.startswith("source: ")), "none")
-        return Check("source", "fail", said, "See CLAWMARK_SOURCE and CLAWMARK_TRANSCRIPTS_DIR in docs/settings.md.")
-    if not status.passages:
-        return Check("source", "warn", f"{source.name}: {source.where}; nothing indexed yet", "Run `clawmark sync`.")
-    return Check(
-        "source", "ok", f"{source.name}: {source.where}, {source.streams} sessions, {status.passages:,} passages"
-    )
+def _sources(status: Status) -> Iterator[Check]:
+    problems = [p.removeprefix("source: ") for p in status.problems if p.startswith("source: ")]
+    read = [source for source in status.sources if source.state == "read"]
+    for source in read:
+        said = f"{source.name}: {source.where}, {source.streams:,} streams, {source.kept:,} messages"
+        if not status.passages:
+            yield Check("source", "warn", f"{source.name}: {source.where}; nothing indexed yet", "Run `clawmark sync`.")
+        else:
+            yield Check("source", "ok", said)
+    for problem in problems:
+        advice = "" if read else "See CLAWMARK_SOURCE, and where each log is looked for, in docs/settings.md."
+        yield Check("source", "warn" if read else "fail", problem, advice)
 
 
 def _embedder(settings: Settings, path: Path) -> Iterator[Check]:

@@ -30,8 +30,6 @@ from clawmark.errors import (
     DatabaseUnwritable,
     EmbedderError,
     Refused,
-    SourceAbsent,
-    SourceEmpty,
     SourceError,
     UsageError,
 )
@@ -42,8 +40,8 @@ from clawmark.recall.excerpt import Reader
 from clawmark.recall.meaning import Meaning
 from clawmark.recall.search import Query, recall, shortened
 from clawmark.settings import Settings, load
-from clawmark.source import Folders, MessageSource, first_present, select
-from clawmark.store import copy, db, events, facts, files, keyfile, passages, recovery, sidecar
+from clawmark.source import Alternatives, Folders, MessageSource, select
+from clawmark.store import copy, db, events, facts, files, keyfile, passages, recovery, sidecar, streams
 from clawmark.text import cut
 
 if TYPE_CHECKING:
@@ -90,7 +88,8 @@ class Memory:
         self._connection: apsw.Connection | None = None
         self._file: tuple[int, ...] | None = None
         self._meaning = Meaning(settings, embedder)
-        self._made_sources: list[MessageSource] | None = None
+        self._made_groups: list[Alternatives] | None = None
+        self._jobs_groups: list[Alternatives] | None = None
 
     @classmethod
     def open(
@@ -141,30 +140,26 @@ class Memory:
 
     def _pass(self, progress: Progress | None, wait_seconds: float) -> SyncReport:
         from clawmark.jobs import runner
+        from clawmark.jobs.plan import plan
 
-        absent: SourceAbsent | None = None
         with self._jobs, self._writing() as connection:
-            sources = self._new_sources()
-            try:
-                present = [first_present(sources)]
-            except SourceEmpty as error:
-                present, absent = sources, error
-            except SourceAbsent as error:
-                present, absent = [], error
+            groups = self._groups_of_jobs()
+            planned = plan(groups)
             report = runner.run(
                 connection,
                 self.path,
-                present,
+                groups,
+                planned,
                 lambda: self._jobs_embedder(connection),
-                self._reader(sources),
+                self._reader(groups),
                 rules=self._rules,
+                keep_text=self.settings.keep_text != "off",
                 clock=self._clock,
                 rng=self._rng,
                 wait_seconds=wait_seconds,
                 progress=progress or runner.no_progress,
             )
-        if absent is not None and not isinstance(absent, SourceEmpty):
-            raise absent
+        planned.require()
         return report
 
     def reembed(self, progress: Progress | None = None, wait_seconds: float = WAIT_SECONDS) -> SyncReport:
@@ -180,10 +175,14 @@ class Memory:
     def _reembed(self, progress: Progress | None, wait_seconds: float) -> SyncReport:
         from clawmark.jobs import embedder as policy
         from clawmark.jobs import runner
+        from clawmark.jobs.plan import plan
 
         with self._jobs, self._writing() as connection:
-            sources = self._new_sources()
-            first_present(sources)
+            groups = self._groups_of_jobs()
+            planned = plan(groups)
+            planned.require()
+            if not planned.choices or all(choice.failure for choice in planned.choices):
+                raise planned.absence()
 
             def chosen() -> Embedder:
                 embedder = self._jobs_embedder(connection)
@@ -195,7 +194,7 @@ class Memory:
                 connection,
                 self.path,
                 chosen,
-                self._reader(sources),
+                self._reader(groups),
                 clock=self._clock,
                 rng=self._rng,
                 wait_seconds=wait_seconds,
@@ -269,10 +268,10 @@ class Memory:
     def _addressed(self, connection: apsw.Connection, turn: Turn) -> tuple[str, str]:
         """Whose memory is asked, and whether others read along: what the turn says, else what the log says of its
         session, else the only scope there is, else "main"; direct."""
-        known = None if turn.session is None else passages.session(connection, turn.session)
+        known = None if turn.session is None else streams.session(connection, turn.session)
         scope = turn.scope or (known[0] if known else None)
         if scope is None:
-            scopes = passages.scopes(connection)
+            scopes = streams.scopes(connection)
             scope = scopes[0] if len(scopes) == 1 else DEFAULT_SCOPE
         kind = turn.kind if turn.kind is not None else ("group" if known and known[1] == "group" else "direct")
         return scope, kind
@@ -304,7 +303,7 @@ class Memory:
             with self._watched():
                 space, vector = meant or (None, None)
                 snapshot = None if space is None else self._meaning.snapshot(connection, space)
-                found = self._reader(self._own_sources())
+                found = self._reader(self._own_groups())
                 return recall(connection, found, query, None if snapshot is None else vector, snapshot)
         except (SourceError, UsageError, DatabaseDamaged) as failed:  # facts stand on other pages than passages
             log.warning("recall_skipped reason=%s", failed)
@@ -379,7 +378,7 @@ class Memory:
             self.settings, self._given_embedder
         )  # a look-up may take its time: not under the lock
         with self._reading() as connection:
-            return status.gather(connection, self.path, self.settings, sources=self._own_sources, embedder=embedder)
+            return status.gather(connection, self.path, self.settings, groups=self._own_groups, embedder=embedder)
 
     # Parts, made when first needed
 
@@ -419,18 +418,32 @@ class Memory:
             recovery.suspect(self.path)
             raise
 
-    def _new_sources(self) -> list[MessageSource]:
+    def _new_groups(self) -> list[Alternatives]:
         if self._given_sources is not None:
-            return list(self._given_sources)
-        return select(self.settings.source, Folders(self.settings.transcripts_dir, self.settings.openclaw_state_dir))
+            return [[source] for source in self._given_sources]
+        settings = self.settings
+        folders = Folders(
+            settings.transcripts_dir,
+            settings.openclaw_state_dir,
+            settings.lcm_db_path,
+            settings.claude_config_dir,
+            settings.subagents,
+        )
+        return select(settings.source, folders)
 
-    def _own_sources(self) -> list[MessageSource]:
-        if self._made_sources is None:
-            self._made_sources = self._new_sources()
-        return self._made_sources
+    def _own_groups(self) -> list[Alternatives]:
+        if self._made_groups is None:
+            self._made_groups = self._new_groups()
+        return self._made_groups
 
-    def _reader(self, sources: Sequence[MessageSource]) -> Reader:
-        return Reader({source.name: source for source in sources}, self._rules)
+    def _groups_of_jobs(self) -> list[Alternatives]:
+        """Those of the jobs, kept between passes: a source may keep what it knows of files that do not change."""
+        if self._jobs_groups is None:
+            self._jobs_groups = self._new_groups()
+        return self._jobs_groups
+
+    def _reader(self, groups: Sequence[Alternatives]) -> Reader:
+        return Reader({source.name: source for group in groups for source in group}, self._rules)
 
     def _jobs_embedder(self, connection: apsw.Connection) -> Embedder | None:
         if self._given_embedder is not None:

@@ -26,6 +26,11 @@ Role = Literal["user", "assistant"]
 StreamKind = Literal["direct", "group", "host"]
 """What a stream holds: a conversation with the owner alone, one with others present, or the host's own runs."""
 
+Fate = Literal["deleted", "gone", "expired", "lost"]
+"""What became of a stream that is no longer listed. deleted: by the person, and so is every copy of the session in other
+logs. gone: this log holds it no more; what came from it is erased. expired: the host removed it by age; it is kept.
+lost: unknown, as after a restored backup; nothing is erased, and it is asked again."""
+
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Called with ("messages" | "vectors", how many are done, how many there are to do or None while nobody knows)."""
 
@@ -49,8 +54,10 @@ class Message:
     scope         whose memory it belongs to: an agent, a project
     text          the source's own text; cleaning comes later and in one place
     at            when it was said (aware UTC)
+    dated         False when the host did not say when: `at` is then the time of what stands before it, else 1970
     author        a participant's or agent's name where the host knows it
     note          for origin "host": what kind of run it was, the reason under which it is counted
+    folder        the directory the host worked in when it was said, "" where the log does not say
     location      where the source finds it quickest; a hint, never an identity
     """
 
@@ -65,6 +72,8 @@ class Message:
     author: str | None = None
     note: str = ""
     location: str = ""
+    dated: bool = True
+    folder: str = ""
 
     @property
     def role(self) -> Role:
@@ -75,7 +84,11 @@ class Message:
 class Stream:
     """One append-only log inside a source.
 
-    mark changes whenever the log may hold something new; a stream whose mark is unchanged is not opened.
+    mark         changes whenever the log may hold something new
+    losses       changes whenever the host may have taken back something that was read; a stream whose mark and losses
+                 are unchanged is not opened
+    touched      when the log was last written, as far as that is known without opening it (aware UTC)
+    scope_name   what a person calls the scope, where it is not a name itself
     """
 
     name: str
@@ -83,6 +96,9 @@ class Stream:
     scope: str
     session: str
     kind: StreamKind = "direct"
+    losses: str = ""
+    touched: datetime | None = None
+    scope_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +120,9 @@ class Batch:
     skipped    entries that carry no utterance, counted by reason
     faults     entries that could not be read
     end        True when nothing more stands behind the cursor now
+    took_back  True when the host may have taken back something that was read before: `withdrawn` is asked at the end
+    renumbered what the refs of this stream begin with now, when the host has numbered its entries anew and these may be
+               copies of known ones, said at any time; "" = the usual case
     """
 
     messages: Sequence[Message]
@@ -113,6 +132,8 @@ class Batch:
     faults: Sequence[Fault] = ()
     end: bool = True
     restarted: bool = False
+    took_back: bool = False
+    renumbered: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,14 +192,15 @@ class Fact:
 class Excerpt:
     """The text shown for a passage: cleaned, read back from its source just now, at most 400 characters.
 
-    score is comparable within one answer only.
+    at      when it was said; None = the host did not say
+    score   comparable within one answer only
     """
 
     ref: str
     source: str
     conversation: str
     role: Role
-    at: datetime
+    at: datetime | None
     excerpt: str
     score: float
     author: str | None = None
@@ -189,7 +211,7 @@ class Excerpt:
             "source": self.source,
             "conversation": self.conversation,
             "role": self.role,
-            "at": self.at.isoformat(),
+            "at": None if self.at is None else self.at.isoformat(),
             "excerpt": self.excerpt,
             "score": round(self.score, 4),
         }
@@ -341,14 +363,47 @@ class SpaceStatus:
         }
 
 
+SourceState = Literal["read", "standing by", "not there", "not read"]
+
+
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
+    """A log and what was read of it.
+
+    state     read; standing by (another one is read instead, this one could be); not there; not read (see problems)
+    streams   that were read                                  behind   streams that changed since
+    kept      messages that became or joined a passage        dropped  messages and entries left out, by reason
+    newest    when the newest message was said that was read  written  when the log was last written
+    """
+
     name: str
     where: str
-    streams: int
+    state: SourceState
+    streams: int = 0
+    behind: int = 0
+    kept: int = 0
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    newest: datetime | None = None
+    written: datetime | None = None
+
+    @property
+    def seen(self) -> int:
+        """Messages and entries that were read."""
+        return self.kept + sum(self.dropped.values())
 
     def as_json(self) -> dict[str, Any]:
-        return {"name": self.name, "where": self.where, "streams": self.streams}
+        return {
+            "name": self.name,
+            "where": self.where,
+            "state": self.state,
+            "streams": self.streams,
+            "behind": self.behind,
+            "seen": self.seen,
+            "kept": self.kept,
+            "dropped": dict(self.dropped),
+            "newest": None if self.newest is None else self.newest.isoformat(),
+            "written": None if self.written is None else self.written.isoformat(),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +411,8 @@ class Status:
     """What there is and what is wrong.
 
     bytes      of the database and its write-ahead log
+    scope_names   what a person calls the scopes that are no names themselves
+    kept_texts    passages whose masked text is kept, because their host deletes its old logs
     space      whose vectors are searched            filling    the one that is to take its place
     pending    passages without vector, by reason    given_up   those of them that are not tried again by themselves
     failed     the newest that were tried
@@ -365,9 +422,11 @@ class Status:
     path: str
     bytes: int
     schema: int
-    source: SourceStatus | None
+    sources: Sequence[SourceStatus]
     scopes: Sequence[str]
+    scope_names: Mapping[str, str]
     passages: int
+    kept_texts: int
     facts: int
     embedder: str
     space: SpaceStatus | None
@@ -387,9 +446,11 @@ class Status:
     def as_json(self) -> dict[str, Any]:
         return {
             "database": {"path": self.path, "bytes": self.bytes, "schema": self.schema},
-            "source": None if self.source is None else self.source.as_json(),
+            "sources": [source.as_json() for source in self.sources],
             "scopes": list(self.scopes),
+            "scope_names": dict(self.scope_names),
             "passages": self.passages,
+            "kept_texts": self.kept_texts,
             "facts": self.facts,
             "embedder": self.embedder,
             "space": None if self.space is None else self.space.as_json(),

@@ -43,7 +43,8 @@ class Settings(BaseSettings):
     )
     source: str = Field(
         default="auto",
-        description="Which message log is read: `auto`, the name of an installed source, or a comma list.",
+        description="Which message logs are read: `auto`, the name of an installed source, or a comma list, of which every "
+        "one is read. `auto` reads the first of lcm, transcripts and claude-code that can be read.",
     )
     transcripts_dir: Path | None = Field(
         default=None,
@@ -54,6 +55,25 @@ class Settings(BaseSettings):
         default=Path("~/.openclaw"),
         validation_alias=AliasChoices("CLAWMARK_OPENCLAW_STATE_DIR", "OPENCLAW_STATE_DIR", "openclaw_state_dir"),
         description="OpenClaw's state directory. `OPENCLAW_STATE_DIR`, which OpenClaw itself reads, is honoured too.",
+    )
+    lcm_db_path: Path | None = Field(
+        default=None,
+        validation_alias=AliasChoices("CLAWMARK_LCM_DB_PATH", "LCM_DATABASE_PATH", "lcm_db_path"),
+        description="Lossless Claw's database. `LCM_DATABASE_PATH`, which Lossless Claw itself reads, is honoured too. "
+        "Default: lcm.db in the OpenClaw state directory.",
+    )
+    claude_config_dir: Path = Field(
+        default=Path("~/.claude"),
+        validation_alias=AliasChoices("CLAWMARK_CLAUDE_CONFIG_DIR", "CLAUDE_CONFIG_DIR", "claude_config_dir"),
+        description="Claude Code's directory. `CLAUDE_CONFIG_DIR`, which Claude Code itself reads, is honoured too.",
+    )
+    subagents: bool = Field(
+        default=False, description="Read what Claude Code's sub-agents answered too; their prompts are never read."
+    )
+    keep_text: Literal["auto", "off"] = Field(
+        default="auto",
+        description="`auto`: of a host that deletes old logs by itself (Claude Code), the masked text is kept, so that it "
+        "can still be recalled. `off`: no text is kept, and what was kept is erased.",
     )
     embedder: Literal["auto", "local", "endpoint", "fastembed", "none"] = Field(
         default="auto",
@@ -93,7 +113,9 @@ class Settings(BaseSettings):
     )
     confidence_threshold: float = Field(default=0.8, ge=0, le=1, description="A fact below it is kept but not shown.")
     never_index_paths: Annotated[tuple[str, ...], NoDecode] = Field(
-        default=(), description="A message that names one of these paths is left out whole; a comma list."
+        default=(),
+        description="A message that names one of these paths, or was said while the host worked below one, is left out "
+        "whole; a comma list.",
     )
     timezone: str = Field(
         default="", description="Zone of the dates in a block, e.g. Europe/Lisbon. Default: this machine's."
@@ -117,7 +139,14 @@ class Settings(BaseSettings):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
 
-    @field_validator("db_path", "transcripts_dir", "openclaw_state_dir")
+    @field_validator("never_index_paths")
+    @classmethod
+    def _both_spellings(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        """`~/vault` is written like that in some messages, and in full in others and in a host's own records."""
+        full = [os.path.expanduser(path) for path in value if path.startswith("~")]
+        return tuple(dict.fromkeys([*value, *full]))
+
+    @field_validator("db_path", "transcripts_dir", "openclaw_state_dir", "lcm_db_path", "claude_config_dir")
     @classmethod
     def _expand(cls, value: Path | None) -> Path | None:
         try:
@@ -224,7 +253,7 @@ def _named(error: Any) -> str:
     if not error["loc"]:  # about several settings together, and its input is all of them, the key too
         return f"{str(error['msg']).removeprefix('Value error, ')}. Nothing is done until it is corrected."
     field = str(error["loc"][0])
-    name = field.upper() if field.upper().startswith((PREFIX, "OPENCLAW_")) else variable(field)
+    name = field.upper() if field.upper().startswith((PREFIX, "OPENCLAW_", "LCM_", "CLAUDE_")) else variable(field)
     if error["type"] == "extra_forbidden":
         given = _given(field, error["input"])
         return f"{name}{given} in {config_file()} is no setting; correct or remove it (docs/settings.md lists all)."

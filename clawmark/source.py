@@ -6,14 +6,15 @@ never writes to its log, owns the meaning of its cursors, and tells four failure
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from clawmark.errors import SourceAbsent, SourceEmpty, SourceError, UsageError
-from clawmark.model import Batch, Gone, Message, Stream, Wanted
+from clawmark.errors import SourceAbsent, SourceDrift, SourceEmpty, SourceError, UsageError
+from clawmark.model import Batch, Fate, Gone, Message, Stream, Wanted
 
 GROUP = "clawmark.sources"
 
@@ -24,17 +25,29 @@ class Folders:
 
     transcripts   a state directory, an agent's directory or a `sessions` directory; None = the usual places
     openclaw      the OpenClaw state directory (normally ~/.openclaw)
+    lcm           Lossless Claw's database; None = lcm.db in the OpenClaw state directory
+    claude        Claude Code's directory (normally ~/.claude); None = there is none
+    subagents     whether what an agent's own helpers said is read too, where a source can tell
     """
 
     transcripts: Path | None
     openclaw: Path
+    lcm: Path | None = None
+    claude: Path | None = None
+    subagents: bool = False
 
 
 @runtime_checkable
 class MessageSource(Protocol):
-    """Reads one kind of message log. `name` is what settings, refs and `passage_refs.source` call it."""
+    """Reads one kind of message log. `name` is what settings, refs and `passage_refs.source` call it.
+
+    host      the program whose log it is; two logs of one host hold the same sessions
+    expires   True when the host itself removes old logs: masked text is then kept, so that it can still be recalled
+    """
 
     name: str
+    host: str
+    expires: bool
 
     @property
     def place(self) -> str:
@@ -50,7 +63,7 @@ class MessageSource(Protocol):
         ...
 
     def streams(self) -> Iterator[Stream]:
-        """Every stream that exists now, cheaply: no stream is opened. One that is no longer listed was deleted.
+        """Every stream that exists now, cheaply: no stream is opened. `fate` says what became of one no longer listed.
 
         A part of the log that cannot be listed is raised, after everything that can be was yielded.
         """
@@ -72,6 +85,18 @@ class MessageSource(Protocol):
         """
         ...
 
+    def withdrawn(self, stream: Stream, cursor: str | None, refs: Sequence[str]) -> set[str]:
+        """Those of `refs`, read from this stream up to `cursor`, that the host has taken back since.
+
+        That is what the person deleted or edited away; not what was merely rotated, cut off or moved. Asked when
+        `Stream.losses` changed, and behind a batch that `took_back` or restarted.
+        """
+        ...
+
+    def fate(self, stream: Stream, cursor: str | None, now: datetime) -> Fate:
+        """What became of a stream that is no longer listed; as it was listed last and read up to `cursor`."""
+        ...
+
 
 class SourceFactory(Protocol):
     """What an entry point names: called with Folders, gives a source. Opens nothing yet."""
@@ -84,23 +109,31 @@ def installed() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=GROUP)}
 
 
-def select(wanted: str, folders: Folders) -> list[MessageSource]:
+Alternatives = Sequence[MessageSource]
+"""Sources of which the first that can be read is read; the others stand by."""
+
+
+def select(wanted: str, folders: Folders) -> list[Alternatives]:
     """The sources that `wanted` names ("auto" or a comma list), made but not checked. Loads only these.
 
-    Raises UsageError for a name that no installed package provides, SourceError for an adapter that cannot be loaded.
+    Every name of a list is read; "auto" stands for alternatives. Raises UsageError for a name that no installed package
+    provides, SourceError for an adapter that cannot be loaded.
     """
     points = installed()
-    names = [name.strip() for name in wanted.split(",") if name.strip()] or ["auto"]
-    if names == ["auto"]:
-        names = [name for name in AUTO if name in points]
-    unknown = [name for name in names if name not in points]
+    names = list(dict.fromkeys(name.strip() for name in wanted.split(",") if name.strip())) or [ANY]
+    unknown = [name for name in names if name != ANY and name not in points]
     if unknown:
-        known = ", ".join(["auto", *sorted(points)])
+        known = ", ".join([ANY, *sorted(points)])
         raise UsageError(
             f"CLAWMARK_SOURCE names {unknown[0]!r}, which is not installed; it can be one of {known} "
             "or a comma list of them. Nothing is read until it is corrected."
         )
-    return [_made(points[name], folders) for name in names]
+    named = [name for name in names if name != ANY]
+    groups = []
+    for name in names:
+        wanted_of_group = [name] if name != ANY else [one for one in PREFERENCE if one in points and one not in named]
+        groups.append([_made(points[one], folders) for one in wanted_of_group])
+    return [group for group in groups if group]
 
 
 def _made(point: EntryPoint, folders: Folders) -> MessageSource:
@@ -111,23 +144,68 @@ def _made(point: EntryPoint, folders: Folders) -> MessageSource:
     return factory(folders)
 
 
-AUTO = ("transcripts",)
-"""What "auto" tries, in order of preference."""
+ANY = "auto"
+PREFERENCE = ("lcm", "transcripts", "claude-code")
+"""What "auto" reads the first of."""
 
 
-def first_present(sources: Iterable[MessageSource]) -> MessageSource:
-    """The first source whose log is there; other failures pass through.
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One group's choice, after each of its sources was asked whether it can be read now.
 
-    Raises SourceAbsent naming all that were tried, SourceEmpty when the place of one of them was there.
+    source        the one to read; None = none
+    passed_over   what was preferred to it and cannot be read (absent, drift), and why
+    standing_by   what can be read too: what comes behind it, and what is preferred and holds nothing
+    failure       why nothing is read: the log is damaged or held, nobody knows its form, or none is there
+    failing       the name of the source whose failure that is
     """
-    absences: list[SourceAbsent] = []
-    for source in sources:
+
+    source: MessageSource | None
+    passed_over: Sequence[tuple[MessageSource, SourceError]] = ()
+    standing_by: Sequence[MessageSource] = ()
+    failure: SourceError | None = None
+    failing: str = ""
+
+
+def choose(group: Alternatives) -> Chosen:
+    """The first of a group that can be read and holds something.
+
+    One that is damaged or held keeps the group waiting: another log would be taken for its continuation. One that holds
+    nothing is read where nothing better is there, since it may have been emptied.
+    """
+    passed_over: list[tuple[MessageSource, SourceError]] = []
+    without: list[MessageSource] = []
+    empty: tuple[MessageSource, SourceError] | None = None
+    for place, source in enumerate(group):
+        behind = group[place + 1 :]
         try:
             source.check()
-        except SourceAbsent as absent:
-            absences.append(absent)
+            if behind and next(iter(source.streams()), None) is None:
+                without.append(source)
+                continue
+        except SourceEmpty as nothing:
+            empty = empty or (source, nothing)
+            passed_over.append((source, nothing))
+        except (SourceAbsent, SourceDrift) as unread:
+            passed_over.append((source, unread))
+        except SourceError as failure:
+            return Chosen(None, passed_over, failure=failure, failing=source.name)
         else:
-            return source
-    reason = "; ".join(str(absent) for absent in absences) or "no message source is installed"
-    empty = any(isinstance(absent, SourceEmpty) for absent in absences)
-    raise SourceEmpty(reason) if empty else SourceAbsent(reason)
+            return Chosen(source, passed_over, [*without, *(other for other in behind if _is_there(other))])
+    if without:
+        return Chosen(without[0], passed_over, without[1:])
+    for source, why in passed_over:
+        if not isinstance(why, SourceAbsent):
+            return Chosen(None, passed_over, failure=why, failing=source.name)
+    reason = "; ".join(str(why) for _, why in passed_over) or "no message source is installed"
+    if empty is not None:
+        return Chosen(empty[0], passed_over, failure=SourceEmpty(reason))
+    return Chosen(None, passed_over, failure=SourceAbsent(reason))
+
+
+def _is_there(source: MessageSource) -> bool:
+    try:
+        source.check()
+    except SourceError:
+        return False
+    return True

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import apsw
@@ -17,17 +18,22 @@ from clawmark.errors import (
     EmbedderError,
     EndpointDown,
     EndpointError,
+    SourceAbsent,
+    SourceEmpty,
     SourceError,
     UsageError,
 )
 from clawmark.jobs import embedder as policy
-from clawmark.model import FailedText, SourceStatus, SpaceStatus, Status
+from clawmark.jobs.plan import plan
+from clawmark.model import FailedText, SourceState, SourceStatus, SpaceStatus, Status
 from clawmark.settings import Settings, unknown_variables
-from clawmark.source import MessageSource, first_present
-from clawmark.store import events, facts, files, keyfile, migrations, passages, spaces, vectors
+from clawmark.source import Alternatives, Chosen, MessageSource
+from clawmark.store import events, facts, files, kept, keyfile, migrations, passages, spaces, streams, vectors
 from clawmark.store.spaces import Stored
 
 MOST_FAILED = 20
+STOPPED = timedelta(days=1)
+"""How far a log may lie behind another one of its host: a quiet night is no fault."""
 WORDS_ALONE = "none (words alone)"
 NO_EMBEDDER = "none; recall runs on words alone. Install clawmark[local] or set CLAWMARK_EMBEDDING_URL."
 
@@ -37,12 +43,13 @@ def gather(
     path: Path,
     settings: Settings,
     *,
-    sources: Callable[[], Sequence[MessageSource]],
+    groups: Callable[[], Sequence[Alternatives]],
     embedder: tuple[Embedder | None, list[str]],
 ) -> Status:
-    """embedder: what `embedder_of` gives. sources raises what is wrong with them."""
+    """embedder: what `embedder_of` gives. groups raises what is wrong with the setting that names them."""
     problems = _switched_off(settings)
-    source = _source(connection, sources, problems)
+    sources = _sources(connection, groups, problems)
+    is_read = any(source.state == "read" for source in sources)
     try:
         keyfile.known(keyfile.key_path(path))
     except DatabaseUnwritable as failed:
@@ -59,7 +66,7 @@ def gather(
     active = next((space for space in used if space.is_active), None)
     target = next((space for space in used if space.is_target), None)
     count = passages.count(connection)
-    if source is not None and not count and not settings.disabled:
+    if is_read and not count and not settings.disabled:
         problems.append("recall: nothing is indexed yet; run `clawmark sync`.")
     if used and chosen is not None and name != WORDS_ALONE and chosen.endpoint != used[-1].endpoint:
         problems.append(f"vectors: they were made by another embedder than {name}; run `clawmark sync`.")
@@ -70,9 +77,11 @@ def gather(
         path=str(path),
         bytes=sum(p.stat().st_size for p in _files(path)),
         schema=migrations.LATEST,
-        source=source,
-        scopes=passages.scopes(connection),
+        sources=sources,
+        scopes=streams.scopes(connection),
+        scope_names=streams.scope_names(connection),
         passages=count,
+        kept_texts=kept.count(connection),
         facts=len(facts.live(connection)),
         embedder=name,
         space=_space(connection, active),
@@ -94,15 +103,96 @@ def _switched_off(settings: Settings) -> list[str]:
     return []
 
 
-def _source(
-    connection: apsw.Connection, sources: Callable[[], Sequence[MessageSource]], problems: list[str]
-) -> SourceStatus | None:
+def _sources(
+    connection: apsw.Connection, groups: Callable[[], Sequence[Alternatives]], problems: list[str]
+) -> list[SourceStatus]:
     try:
-        source = first_present(sources())
+        named = groups()
     except (SourceError, UsageError) as failed:
         problems.append(f"source: {failed}")
-        return None
-    return SourceStatus(source.name, source.describe(), len(passages.known_streams(connection, source.name)))
+        return []
+    planned = plan(named)
+    found: list[SourceStatus] = []
+    for group, choice in zip(named, planned.choices, strict=True):
+        problems += [f"source: {line}" for line in _not_read(choice)]
+        of_group = [_source(connection, source, _state(source, choice), problems) for source in group]
+        of_host = [one for one, source in zip(of_group, group, strict=True) if _same_host(source, choice)]
+        problems += [f"source: {line}" for line in _stopped(of_host)]
+        found += of_group
+    absences = [choice.failure for choice in planned.choices if isinstance(choice.failure, SourceAbsent)]
+    if not planned.reading and len(absences) == len(planned.choices):
+        problems.append(f"source: {planned.absence()}")
+    return found
+
+
+def _not_read(choice: Chosen) -> list[str]:
+    """What is wrong with what a group prefers."""
+    if choice.failure is not None:
+        empty = isinstance(choice.failure, SourceEmpty) and choice.source is not None
+        absent = isinstance(choice.failure, SourceAbsent)
+        return [str(choice.failure)] if empty or not absent else []
+    chosen = "" if choice.source is None else f" {choice.source.name} is read instead."
+    return [f"{why}{chosen}" for _, why in choice.passed_over if not isinstance(why, SourceAbsent)]
+
+
+def _state(source: MessageSource, choice: Chosen) -> SourceState:
+    if source is choice.source:
+        return "read"
+    if any(source is other for other in choice.standing_by):
+        return "standing by"
+    absent = any(source is other and isinstance(why, SourceAbsent) for other, why in choice.passed_over)
+    return "not there" if absent or (choice.source is not None and not _was_asked(source, choice)) else "not read"
+
+
+def _same_host(source: MessageSource, choice: Chosen) -> bool:
+    return choice.source is not None and source.host == choice.source.host
+
+
+def _was_asked(source: MessageSource, choice: Chosen) -> bool:
+    return any(source is other for other, _ in choice.passed_over) or source.name == choice.failing
+
+
+def _source(
+    connection: apsw.Connection, source: MessageSource, state: SourceState, problems: list[str]
+) -> SourceStatus:
+    known = streams.known(connection, source.name)
+    counts = streams.counts(connection, source.name)
+    kept_count = counts.pop(streams.KEPT, 0)
+    newest = max((stream.newest for stream in known.values() if stream.newest is not None), default=None)
+    behind, written = 0, None
+    if state in ("read", "standing by"):
+        try:
+            listed = [stream for stream in source.streams() if stream.kind != "host"]
+        except SourceError as failed:
+            problems.append(f"source: {failed}")
+        else:
+            read = {(stream.name, stream.mark) for stream in known.values()}
+            behind = sum((stream.name, stream.mark) not in read for stream in listed) if state == "read" else 0
+            written = max((stream.touched for stream in listed if stream.touched is not None), default=None)
+    return SourceStatus(
+        source.name,
+        source.describe(),
+        state,
+        len(known),
+        behind,
+        kept_count,
+        counts,
+        None if newest is None else passages.from_ms(newest),
+        written,
+    )
+
+
+def _stopped(of_host: Sequence[SourceStatus]) -> list[str]:
+    """A log that takes nothing in any more while another log of the same host goes on."""
+    read = next((source for source in of_host if source.state == "read"), None)
+    if read is None or read.written is None:
+        return []
+    return [
+        f"{read.name} has taken in nothing since {read.written:%Y-%m-%d %H:%M} UTC, while {other.name} goes on until "
+        f"{other.written:%Y-%m-%d %H:%M} UTC; restart the host, or set CLAWMARK_SOURCE={other.name} until it does."
+        for other in of_host
+        if other.state == "standing by" and other.written is not None and other.written - read.written > STOPPED
+    ]
 
 
 def embedder_of(settings: Settings, given: Embedder | None) -> tuple[Embedder | None, list[str]]:

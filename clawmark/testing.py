@@ -16,13 +16,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 from unittest import SkipTest
 
 from clawmark.embed import Failure, Kind
 from clawmark.embed.probe import PROBE
-from clawmark.errors import EmbedderDown
-from clawmark.model import Batch, Gone, Message, Origin, Role, Space, Stream, Wanted
+from clawmark.errors import EmbedderDown, SourceAbsent, SourceBusy, SourceCorrupt, SourceDrift, SourceError
+from clawmark.model import Batch, Fate, Gone, Message, Origin, Role, Space, Stream, Wanted
 from clawmark.source import MessageSource
 
 if TYPE_CHECKING:
@@ -76,21 +76,25 @@ class FakeEmbedder:
 
 @dataclass
 class _Session:
-    """One session of a ListSource: `file` changes when it is rotated, `edition` when it is rewritten."""
+    """One session of a ListSource: `file` changes when it is rotated, `edition` when it is rewritten; `taken` holds the
+    refs of what was taken back."""
 
     entries: list[Message] = field(default_factory=list)
     file: int = 0
     edition: int = 0
     count: int = 0
+    taken: set[str] = field(default_factory=set)
 
 
 class ListSource:
     """A message log in memory, for tests: a MessageSource, and the operations by which a host changes its log."""
 
-    def __init__(self, name: str = "list", scope: str = "main") -> None:
-        self.name = name
+    def __init__(self, name: str = "list", scope: str = "main", *, expires: bool = False) -> None:
+        self.name = self.host = name
         self.scope = scope
+        self.expires = expires
         self._sessions: dict[str, _Session] = {}
+        self._fates: dict[str, Fate] = {}
         self._now = START
 
     @property
@@ -138,6 +142,28 @@ class ListSource:
     def delete(self, session: str) -> None:
         del self._sessions[session]
 
+    def expire(self, session: str) -> None:
+        """The host removes the log because it is old."""
+        del self._sessions[session]
+        self._fates[session] = "expired"
+
+    def lose(self, session: str) -> None:
+        """The log is not there, and nobody can say why."""
+        del self._sessions[session]
+        self._fates[session] = "lost"
+
+    def branch(self, session: str, keep: int) -> None:
+        """The person goes back and says something else: only the first `keep` messages still count."""
+        log = self._sessions[session]
+        log.edition += 1
+        log.taken |= {message.ref for message in log.entries[keep:]}
+        del log.entries[keep:]
+
+    def fork(self, session: str, name: str) -> None:
+        """A new session begins with the messages of another, under refs of its own."""
+        for message in list(self._sessions[session].entries):
+            self.append(name, message.role, message.text, message.at, origin=message.origin, author=message.author)
+
     def truncate(self, session: str, keep: int) -> None:
         """Only the last `keep` messages stay, as after a rewrite in place."""
         log = self._sessions[session]
@@ -156,7 +182,8 @@ class ListSource:
     def streams(self) -> Iterator[Stream]:
         for session, log in list(self._sessions.items()):
             mark = f"{log.edition}:{len(log.entries)}"
-            yield Stream(self._stream(session), mark, self.scope, session)
+            touched = log.entries[-1].at if log.entries else None
+            yield Stream(self._stream(session), mark, self.scope, session, losses=str(len(log.taken)), touched=touched)
 
     def read(self, stream: Stream, cursor: str | None, limit: int) -> Batch:
         log = self._sessions.get(stream.session)
@@ -171,6 +198,13 @@ class ListSource:
     def get(self, wanted: Sequence[Wanted]) -> list[Message | Gone]:
         known = {m.ref: m for log in self._sessions.values() for m in log.entries}
         return [known.get(want.ref) or Gone(want.ref) for want in wanted]
+
+    def withdrawn(self, stream: Stream, cursor: str | None, refs: Sequence[str]) -> set[str]:
+        log = self._sessions.get(stream.session)
+        return set() if log is None else log.taken.intersection(refs)
+
+    def fate(self, stream: Stream, cursor: str | None, now: datetime) -> Fate:
+        return self._fates.get(stream.session, "deleted")
 
     def _stream(self, session: str) -> str:
         return f"{self.scope}/{session}.{self._sessions[session].file}"
@@ -188,38 +222,72 @@ def _place(cursor: str | None, edition: int) -> int:
 # --- the contract ----------------------------------------------------------------------------------------------------
 
 
-class Log(Protocol):
-    """A host's log under test: each operation changes it as the host would. `source()` reads it, anew each time."""
+class Log:
+    """A host's log under test: each operation changes it as the host would. Subclass it.
 
-    def source(self) -> MessageSource: ...
+    The first three every log can do; what a log cannot do otherwise is left as it is here, and the laws about it are
+    skipped.
+    """
+
+    def source(self) -> MessageSource:
+        """What reads it, anew each time."""
+        raise NotImplementedError
 
     def new_session(self, name: str) -> str:
         """The id of a new session; ids sort as the given names do."""
-        ...
+        raise NotImplementedError
 
     def append(self, session: str, role: Role, text: str, at: datetime) -> str:
-        """The id of the new entry: the part of its ref behind the session's id and a slash."""
-        ...
+        """The ref of the new entry."""
+        raise NotImplementedError
 
     def rename_reset(self, session: str) -> None:
         """What a reset does to the session's log: it stays, as history."""
-        ...
+        raise NotImplementedError
 
     def delete(self, session: str) -> None:
         """What the host does when the person deletes the session."""
-        ...
+        raise NotImplementedError
+
+    def expire(self, session: str) -> datetime:
+        """What the host does when the session has become too old; when it does so."""
+        raise NotImplementedError
+
+    def branch(self, session: str, keep: int) -> None:
+        """The person goes back behind the first `keep` messages; what is appended next follows those."""
+        raise NotImplementedError
+
+    def fork(self, session: str, name: str) -> str:
+        """The id of a new session that begins with copies of what stands in another."""
+        raise NotImplementedError
+
+    def absent(self) -> None:
+        """The whole log is not there."""
+        raise NotImplementedError
+
+    def drift(self) -> None:
+        """The log takes a form that nobody knows yet."""
+        raise NotImplementedError
+
+    def corrupt(self) -> None:
+        """The log is damaged as a whole."""
+        raise NotImplementedError
+
+    def hold(self) -> None:
+        """Somebody keeps the log locked."""
+        raise NotImplementedError
 
     def tear_last_line(self, session: str, role: Role, text: str, at: datetime) -> str:
-        """Half of an entry is written."""
-        ...
+        """Half of an entry is written; its ref."""
+        raise NotImplementedError
 
     def complete(self, session: str) -> None:
         """The other half follows."""
-        ...
+        raise NotImplementedError
 
     def shrink_to_tail(self, session: str, keep: int) -> None:
         """The log is rewritten in place and holds its last `keep` messages."""
-        ...
+        raise NotImplementedError
 
 
 def drain(source: MessageSource, stream: Stream, cursor: str | None = None, limit: int = 1_000) -> list[Batch]:
@@ -401,7 +469,7 @@ class SourceContract:
         assert not any(batch.faults for batch in batches)
         log.complete(session)
         (late,) = messages_of(drain(log.source(), stream, batches[-1].cursor))
-        assert (late.ref, late.text) == (f"{session}/{entry}", "half now, half later")
+        assert (late.ref, late.text) == (entry, "half now, half later")
 
     def test_a_log_cut_to_its_tail_loses_nothing_new(self, log: Log) -> None:
         session = log.new_session("a")
@@ -419,6 +487,82 @@ class SourceContract:
         back = log.source().get(wanted(read))
         assert [isinstance(m, Gone) for m in back] == [True] * 5 + [False] * 3
         assert _texts(back[-3:]) == [m.text for m in read[-3:]]
+
+    def test_what_was_edited_away_is_withdrawn_and_nothing_else(self, log: Log) -> None:
+        for limit in (1, 2, 1_000):
+            session = log.new_session(f"edited{limit}")
+            said = list(_talk(log, session, 7))
+            stream = _stream_of(log, session)
+            batches = drain(log.source(), stream, limit=limit)
+            assert log.source().withdrawn(stream, batches[-1].cursor, said) == set()
+            _can(log.branch, session, 3)
+            added = list(_talk(log, session, 2, start=7))
+            now = _stream_of(log, session)
+            later = drain(log.source(), now, batches[-1].cursor, limit)
+            read = {m.ref for m in messages_of(later)}
+            cursor = later[-1].cursor
+            back = log.source().withdrawn(now, cursor, [*said, *added])
+            assert any(batch.took_back or batch.restarted for batch in later) or now.losses != stream.losses
+            assert set(added) <= read
+            assert ({*said} | read) - back == {*said[:3], *added}
+            fresh = {m.ref for m in messages_of(drain(log.source(), now, None, limit))}
+            assert fresh - back == {*said[:3], *added}
+
+    def test_nothing_is_withdrawn_by_growth_reset_or_rotation(self, log: Log) -> None:
+        session = log.new_session("a")
+        said = list(_talk(log, session, 6))
+        (stream,) = log.source().streams()
+        cursor = drain(log.source(), stream)[-1].cursor
+        said += _talk(log, session, 2, start=6)
+        assert log.source().withdrawn(stream, cursor, said) == set()
+        _can(log.shrink_to_tail, session, 3)
+        (stream,) = log.source().streams()
+        cursor = drain(log.source(), stream, cursor)[-1].cursor
+        assert log.source().withdrawn(stream, cursor, said) == set()
+
+    def test_a_fork_says_the_same_at_the_same_time(self, log: Log) -> None:
+        session = log.new_session("a")
+        _talk(log, session, 4)
+        copy = _can(log.fork, session, "b")
+        _talk(log, copy, 2, start=4)
+        read = everything(log.source())
+        ours = [m for m in read if m.session == session]
+        theirs = [m for m in read if m.session == copy]
+        assert [(m.text, m.role, m.at) for m in theirs[: len(ours)]] == [(m.text, m.role, m.at) for m in ours]
+        assert len(theirs) == len(ours) + 2
+
+    def test_a_deleted_session_was_deleted(self, log: Log) -> None:
+        a, b = log.new_session("a"), log.new_session("b")
+        _talk(log, a, 3)
+        _talk(log, b, 1)
+        stream = _stream_of(log, a)
+        cursor = drain(log.source(), stream)[-1].cursor
+        _can(log.delete, a)
+        assert log.source().fate(stream, cursor, START + timedelta(hours=1)) == "deleted"
+
+    def test_an_expired_session_was_not_deleted(self, log: Log) -> None:
+        a, b = log.new_session("a"), log.new_session("b")
+        _talk(log, a, 3)
+        _talk(log, b, 1)
+        stream = _stream_of(log, a)
+        cursor = drain(log.source(), stream)[-1].cursor
+        now = _can(log.expire, a)
+        source = log.source()
+        assert source.expires
+        assert source.fate(stream, cursor, now) == "expired"
+        assert {s.session for s in source.streams()} == {b}
+
+    def test_an_absent_log_is_absent(self, log: Log) -> None:
+        _fails(log, log.absent, SourceAbsent)
+
+    def test_a_log_in_another_form_is_drift(self, log: Log) -> None:
+        _fails(log, log.drift, SourceDrift)
+
+    def test_a_damaged_log_is_corrupt(self, log: Log) -> None:
+        _fails(log, log.corrupt, SourceCorrupt)
+
+    def test_a_log_that_is_held_is_busy(self, log: Log) -> None:
+        _fails(log, log.hold, SourceBusy)
 
     def test_a_cursor_of_another_time_reads_from_the_beginning(self, log: Log) -> None:
         session = log.new_session("a")
@@ -443,6 +587,7 @@ class SourceContract:
         source.check()
         assert isinstance(source, MessageSource)
         assert source.name and source.describe()
+        assert source.host and isinstance(source.expires, bool)
         assert len({s.name for s in source.streams()}) == len(list(source.streams()))
 
 
@@ -457,12 +602,31 @@ def _talk(log: Log, session: str, count: int, start: int = 0) -> _Said:
         role: Role = "user" if number % 2 == 0 else "assistant"
         text = f"utterance {number} of {session}: größer, 東京, \U0001f44d"
         at = START + timedelta(minutes=number, milliseconds=number)
-        said[f"{session}/{log.append(session, role, text, at)}"] = (text, role, at)
+        said[log.append(session, role, text, at)] = (text, role, at)
     return said
+
+
+def _fails(log: Log, operation: Callable[[], None], kind: type[SourceError]) -> None:
+    """After `operation`, `check` and the listing raise `kind` and no other of the four."""
+    _talk(log, log.new_session("a"), 2)
+    _can(operation)
+    source = log.source()
+    for look in (source.check, lambda: list(source.streams())):
+        try:
+            look()
+        except SourceError as failure:
+            assert isinstance(failure, kind), f"{type(failure).__name__}: {failure}"
+            assert str(failure)
+        else:
+            raise AssertionError(f"no {kind.__name__} was raised")
 
 
 def _marks(source: MessageSource) -> dict[str, str]:
     return {stream.name: stream.mark for stream in source.streams()}
+
+
+def _stream_of(log: Log, session: str) -> Stream:
+    return next(stream for stream in log.source().streams() if stream.session == session)
 
 
 def _session_of(log: Log, name: str) -> str:

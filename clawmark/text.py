@@ -100,6 +100,10 @@ def query_words(text: str, most: int = 64) -> list[str]:
     return found
 
 
+VECTOR_LETTERS = 20
+"""Shorter texts are found by their words; a vector of "ok, thanks" is near everything."""
+
+
 def length_in_letters(text: str) -> int:
     """Length in Latin letters' worth: a CJK character says about as much as five of them."""
     if text.isascii():

@@ -30,7 +30,21 @@ from clawmark.errors import (
 )
 from clawmark.facts import gate, ladder
 from clawmark.model import SHARED, Fact
-from clawmark.store import check, copy, db, events, facts, files, keyfile, legacy, migrations, recovery, sidecar, spaces
+from clawmark.store import (
+    check,
+    copy,
+    db,
+    events,
+    facts,
+    files,
+    keyfile,
+    legacy,
+    migrations,
+    recovery,
+    sidecar,
+    spaces,
+    streams,
+)
 from clawmark.text import likeness
 
 Clock = Callable[[], datetime]
@@ -272,6 +286,11 @@ class _Restore:
                 for row in found.facts
                 if sidecar.is_usable("facts", row) and not row["is_deleted"]
             ),
+            sessions=frozenset(
+                (row["scope"], row["session"], row["source"])
+                for row in found.tables.get("deleted_sessions", [])
+                if sidecar.is_usable("deleted_sessions", row)
+            ),
             newest_event=found.stamp,
         )
 
@@ -286,6 +305,9 @@ class _Restore:
                     if by_value:  # forgotten under another key: this one may be learned anew
                         facts.lift(connection, [_key_hash(self._key, scope, key)])
                 self._carry_tombstones(connection, present)
+                for scope, session, source in present.sessions:
+                    orphans = streams.bury_session(connection, scope, session, source, self._now)
+                    erase.erase_passages(connection, orphans, self._now)
                 copy.note_key(connection, self._key, self._now)
                 detail = f"{self._source.name}; forgotten since and erased: {_facts(self._erased)}"
                 events.add(connection, "restore", self._now, source="user", detail=detail)
@@ -361,6 +383,7 @@ class Present:
     tombstones     rows: hash, kind, created_at, expires_at
     forgets        scope, key and time of every fact that was forgotten
     live           scope, key and value of every fact that is not
+    sessions       scope, session and source of what the person deleted at a host
     newest_event   the highest number an event ever had
     generation     of its vectors: memories that hold some in memory tell by another one that these are gone
     """
@@ -368,6 +391,7 @@ class Present:
     tombstones: Sequence[tuple[bytes, str, str, str | None]] = ()
     forgets: frozenset[tuple[str, str, str]] = frozenset()
     live: frozenset[tuple[str, str, str]] = frozenset()
+    sessions: frozenset[tuple[str, str, str]] = frozenset()
     newest_event: int = 0
     generation: int = 0
 
@@ -396,6 +420,7 @@ def _known(connection: apsw.Connection) -> Present:
         ],
         events.forgets(connection),
         frozenset((scope, key, value) for scope, key, value, _, hidden in facts.stored(connection) if not hidden),
+        frozenset((*place, source) for place, source in streams.deleted_sessions(connection).items()),
         events.newest(connection),
         spaces.newest_generation(connection),
     )
@@ -406,6 +431,7 @@ def _both(one: Present, other: Present) -> Present:
         [*one.tombstones, *other.tombstones],
         one.forgets | other.forgets,
         one.live | other.live,
+        one.sessions | other.sessions,
         max(one.newest_event, other.newest_event),
         max(one.generation, other.generation),
     )

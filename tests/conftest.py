@@ -46,7 +46,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     home = tmp_path / "home"
     home.mkdir()
     for name in list(os.environ):
-        if name.startswith(("CLAWMARK_", "OPENCLAW_", "XDG_")) and name != "CLAWMARK_SHARED":
+        if name.startswith(("CLAWMARK_", "CLAUDE_", "LCM_", "OPENCLAW_", "XDG_")) and name != "CLAWMARK_SHARED":
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     for name, folder in {

@@ -25,7 +25,7 @@ from clawmark.jobs import index, vectors
 from clawmark.memory import Memory
 from clawmark.settings import Settings
 from clawmark.source import MessageSource
-from clawmark.store import cursors, passages
+from clawmark.store import cursors, streams
 from clawmark.store.db import transaction
 from clawmark.testing import FakeEmbedder
 
@@ -56,20 +56,20 @@ def cursor_first(
     """`index._commit` with the fault that everybody makes once: what was read counts as done before it is stored."""
     with transaction(connection, path):
         for read in group:
-            row_id = passages.stream_id(connection, source.name, source.place, read.stream)
+            row_id = streams.put(connection, source.name, source.place, read.stream)
             name = index.cursor_name(source.name, read.stream.name)
             cursors.put(connection, name, index._encode(read.batch.cursor, index.Thread()), clock())
             if read.batch.end:
-                passages.set_mark(connection, row_id, read.stream.mark)
+                streams.set_mark(connection, row_id, read.stream.mark)
     PLANTED.append(time.sleep(0.01))
     if "--dies" in sys.argv and len(PLANTED) == 3:
         os._exit(9)
     with transaction(connection, path):
         seen = index.Seen.of(connection, source.name, [item for read in group for item in read.prepared])
         for read in group:
-            row_id = passages.stream_id(connection, source.name, source.place, read.stream)
+            row_id = streams.put(connection, source.name, source.place, read.stream)
             total = index.Written()
-            thread = index._write(connection, row_id, read.stream, read.prepared, index.Thread(), seen, total, clock())
+            thread = index._write(connection, row_id, read, index.Thread(), seen, total, clock())
             name = index.cursor_name(source.name, read.stream.name)
             cursors.put(connection, name, index._encode(read.batch.cursor, thread), clock())
 

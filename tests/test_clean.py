@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 
 import pytest
 from helpers import START, excerpt, fact
@@ -74,6 +75,56 @@ def test_a_ruled_out_path_drops_the_whole_message() -> None:
 
 
 @pytest.mark.parametrize(
+    ("folder", "path"),
+    [
+        ("/home/mira/vault", "/home/mira/vault"),
+        ("/home/mira/vault/notes", "/home/mira/vault/"),
+        ("/home/mira/vault/notes", "//home/./mira/vault"),
+        ("C:\\Users\\mira\\Vault\\notes", "c:\\users\\mira\\vault"),
+        ("C:\\Users\\mira\\Vault", "C:/Users/mira/Vault"),
+        ("\\\\server\\Share\\vault", "\\\\server\\share"),
+        ("/home/mira/vault/notes", "vault"),
+        ("D:\\work\\Mira\\vault", "mira/vault"),
+    ],
+)
+def test_what_was_said_below_a_ruled_out_path_is_dropped(folder: str, path: str) -> None:
+    assert clean(replace(message(QUESTION), folder=folder), Rules((path,))) == Dropped("never_index_path")
+
+
+@pytest.mark.parametrize(
+    ("folder", "path"),
+    [
+        ("", "/home/mira/vault"),
+        ("/home/mira/vaults", "/home/mira/vault"),
+        ("/home/mira", "/home/mira/vault"),
+        ("/srv/home/mira/vault", "/home/mira/vault"),
+        ("/home/mira/Vault", "/home/mira/vault"),
+        ("C:\\Users\\mira", "D:\\Users\\mira"),
+        ("C:\\vaults\\x", "C:\\vault"),
+        ("/home/mira/my vault", "vault"),
+    ],
+)
+def test_a_folder_is_ruled_out_by_whole_names_alone(folder: str, path: str) -> None:
+    assert isinstance(clean(replace(message(QUESTION), folder=folder), Rules((path,))), Kept)
+
+
+@pytest.mark.parametrize(
+    "reminder",
+    [
+        "<system-reminder>\nThe user opened a.py\n</system-reminder>\n{}",
+        "{}\n<system-reminder>x</system-reminder><System-Reminder kind='a'>y</system-reminder>",
+        "{}\n<system-reminder>\nit never closes",
+    ],
+)
+def test_what_the_host_reminds_the_model_of_goes(reminder: str) -> None:
+    assert kept(reminder.format(QUESTION)) == QUESTION
+
+
+def test_nothing_but_a_reminder_is_nothing() -> None:
+    assert clean(message("<system-reminder>be brief</system-reminder>")) == Dropped("blank")
+
+
+@pytest.mark.parametrize(
     "envelope",
     [
         "[Mon 2026-03-02 09:15 GMT+1] {}",
@@ -88,7 +139,14 @@ def test_what_the_host_put_around_the_words_goes(envelope: str) -> None:
 
 
 def test_an_ordinary_sentence_stays_as_it_is() -> None:
-    for said in (QUESTION, "[x] tick the box", "System requirements: none", "<b>bold</b> memory", "größer, 東京 👍"):
+    for said in (
+        QUESTION,
+        "[x] tick the box",
+        "System requirements: none",
+        "<b>bold</b> memory",
+        "a system-reminder > x",
+        "größer, 東京 👍",
+    ):
         assert kept(said) == said
 
 

@@ -127,9 +127,11 @@ def test_set_facts_forget_and_events_json(run: Run) -> None:
 def test_status_json(sample: Run) -> None:
     status = sample("status", "--json").json
     assert set(status) >= {
-        "database", "source", "scopes", "passages", "facts", "embedder", "space", "vectors", "pending", "recall",
-        "disabled", "problems",
+        "database", "sources", "scopes", "scope_names", "passages", "kept_texts", "facts", "embedder", "space", "vectors",
+        "pending", "recall", "disabled", "problems",
     }  # fmt: skip
+    states = {source["name"]: source["state"] for source in status["sources"]}
+    assert states["transcripts"] == "read"
     assert status["scopes"] == ["main", "work"]
     assert status["problems"] == []
 

@@ -1,24 +1,15 @@
-"""Cost: hostile repetition in a log costs time in proportion to its length, never its square.
-
-Processor time of eight times the text over that of the text, the least of a few tries each, without the collector of
-cycles. Linear work gives 8 and quadratic work 64: a busy machine blurs neither into the other.
-"""
+"""Cost: hostile repetition in a log costs time in proportion to its length, never its square."""
 
 from __future__ import annotations
 
-import gc
-import time
 from collections.abc import Callable
 
 import pytest
+from helpers import RATIO, growth
 
 from clawmark import clean
 from clawmark.guard import markers
 from clawmark.text import best_window, cut, split
-
-TIMES, RATIO, TRIES, ENOUGH = 8, 20.0, 3, 0.004
-"""ENOUGH: what takes less is measured with a longer text, up to MOST characters; what is quick even then is quick."""
-MOST = 400_000
 
 OPEN, CLOSE = "[Memory 9f2c4a10: DATA recalled", "[End Memory 9f2c4a10]"
 HOSTILE = [
@@ -74,29 +65,6 @@ WORK: dict[str, Callable[[str], object]] = {
     "without_private": clean._without_private,
     "cut": lambda said: cut(said, len(said) - 1),
 }
-
-
-def seconds(work: Callable[[str], object], said: str) -> float:
-    best = float("inf")
-    gc.disable()
-    try:
-        for _ in range(TRIES):
-            began = time.thread_time()
-            work(said)
-            best = min(best, time.thread_time() - began)
-    finally:
-        gc.enable()
-    return best
-
-
-def growth(work: Callable[[str], object], unit: str) -> float:
-    """How many times longer TIMES the text takes; 0 when even MOST characters take next to nothing."""
-    size = 20_000
-    while (once := seconds(work, unit * (size // len(unit)))) < ENOUGH:
-        if size >= MOST:
-            return 0.0
-        size *= 4
-    return seconds(work, unit * (TIMES * size // len(unit))) / once
 
 
 @pytest.mark.parametrize("unit", HOSTILE, ids=ascii)

@@ -226,7 +226,7 @@ def test_another_plugin_of_that_name_is_not_the_typescript_one(made: Path, machi
 
 def test_doctor_leaves_an_old_database_as_it_is(made: Path, machine: Path) -> None:
     connection = apsw.Connection(str(made))
-    connection.execute("DELETE FROM schema_version WHERE version = 3").fetchall()
+    connection.execute("DELETE FROM schema_version WHERE version = 4").fetchall()
     connection.close()
     before = query(made, "SELECT * FROM schema_version")
     assert "up to date" in found("database", settings(made, machine)).advice

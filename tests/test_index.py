@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import START, Clock, Log, dump, open_memory, query, recalled, residue, words_of
+from helpers import LATER, START, Clock, Log, dump, open_memory, query, recalled, residue, words_of
 
+from clawmark import clean
 from clawmark.errors import DatabaseBusy, SourceBusy
 from clawmark.jobs import index as index_job
+from clawmark.jobs.prepare import content_key
 from clawmark.memory import Memory
 from clawmark.model import Batch, Fault, Stream
 from clawmark.store import cursors
+from clawmark.store.passages import to_ms
 from clawmark.testing import FakeEmbedder, ListSource
 
 DANGLING = "SELECT count(*) FROM passages WHERE previous_id NOT IN (SELECT id FROM passages)"
+QUESTION = "which colour is the boat painted?"
 LONG = "the spare key hangs on the hook behind the boiler in the cellar"
 
 
@@ -221,7 +226,7 @@ def test_rows_never_commit_without_their_mark(
         raise RuntimeError("after the cursor")
 
     with monkeypatch.context() as patch:
-        patch.setattr(index_job.passages, "set_mark", fail)
+        patch.setattr(index_job.streams, "set_mark", fail)
         with pytest.raises(RuntimeError):
             memory.sync()
     assert passages(db_path) == 0
@@ -524,3 +529,132 @@ def test_an_edit_that_withdraws_a_message_takes_its_words_away(
     assert not recalled(memory, "zebulon")
     assert not any("zebulon" in words for column in ("own", "context") for words in words_of(db_path, column).values())
     assert not residue(db_path.parent, "zebulon")
+
+
+# --- times that cannot be ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrong", [LATER + timedelta(days=400), datetime(1970, 1, 1, 0, 0, 3, tzinfo=UTC)])
+def test_what_a_wrong_clock_stamped_stands_where_it_was_said_and_has_no_date(
+    memory: Memory, log: Log, db_path: Path, wrong: datetime
+) -> None:
+    first = log.say("the boat is called Sira")
+    log.say("it is painted blue", at=wrong)
+    last = log.say("and lies in the harbour", at=first.at + timedelta(minutes=2))
+    memory.sync()
+    times = query(db_path, "SELECT at, dated FROM passages ORDER BY id")
+    assert times == [(to_ms(first.at), 1), (to_ms(first.at), 0), (to_ms(last.at), 1)]
+    assert len(query(db_path, "SELECT 1 FROM conversations")) == 1
+    assert {e.excerpt: e.at for e in recalled(memory, "painted blue boat")}["it is painted blue"] is None
+    block = memory.block(QUESTION).text
+    assert '(date unknown, you) "it is painted blue"' in block
+    assert memory.status().sources[0].newest == last.at
+
+
+def test_what_has_no_time_at_all_is_never_the_newest(memory: Memory, log: Log, db_path: Path) -> None:
+    said = log.say("the boat is painted blue")
+    log.sessions["s1"].entries[:] = [replace(said, dated=False, at=datetime(1970, 1, 1, tzinfo=UTC))]
+    memory.sync()
+    assert query(db_path, "SELECT at, dated FROM passages") == [(0, 0)]
+    assert memory.status().sources[0].newest is None
+    assert "1970" not in memory.block(QUESTION).text and "thursday" not in words_of(db_path)["s1/e00001#0"]
+
+
+def test_a_repeated_word_without_a_time_stays_its_own(memory: Memory, log: Log, db_path: Path) -> None:
+    for _ in range(3):
+        said = log.say("ok, do that")
+        log.sessions["s1"].entries[-1] = replace(said, dated=False, at=START)
+    memory.sync()
+    assert passages(db_path) == 3
+
+
+def test_undated_batches_may_fall_anywhere(db_path: Path, log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = [START, LATER + timedelta(days=999), LATER + timedelta(days=999), START + timedelta(hours=1)]
+    for number, at in enumerate(times):
+        log.say(f"sentence {number} of the story", at=at)
+    dumps = []
+    for size in (1, 2, 3, 500):
+        monkeypatch.setattr(index_job, "BATCH", size)
+        path = db_path.with_name(f"{size}.db")
+        with open_memory(path, log) as memory:
+            memory.sync()
+        dumps.append(dump(path))
+    assert all(one == dumps[0] for one in dumps)
+
+
+# --- a log that was numbered anew -------------------------------------------------------------------------------------
+
+
+def test_a_log_numbered_anew_repeats_nothing_and_leaves_no_dead_ref(memory: Memory, log: Log, db_path: Path) -> None:
+    for number in range(3):
+        log.say(f"{LONG}, number {number}", ref=f"lcm:1:{number}")
+    log.say("ok", ref="lcm:1:3")
+    memory.sync()
+    old = log.messages()
+    log.sessions["s1"].entries[:] = [
+        replace(m, ref=m.ref.replace("lcm:1:", "lcm:2:1"), at=m.at + timedelta(days=30 if len(m.text) > 9 else 0))
+        for m in old
+    ]
+    log.sessions["s1"].era += 1
+    log.renumbered = "lcm:2:"
+    report = memory.sync()
+    assert (report.kept, report.dropped["known"]) == (0, 4)
+    assert sorted(query(db_path, "SELECT ref FROM passage_refs")) == [(f"lcm:2:1{number}",) for number in range(4)]
+    assert query(db_path, "SELECT count(*) FROM passages") == [(4,)]
+
+
+def test_the_same_sentence_said_again_months_later_is_its_own_where_nothing_was_renumbered(
+    memory: Memory, log: Log, db_path: Path
+) -> None:
+    log.say(LONG)
+    log.say(LONG, after=timedelta(days=90))
+    memory.sync()
+    assert passages(db_path) == 2
+
+
+# --- other rules ------------------------------------------------------------------------------------------------------
+
+
+def test_other_rules_index_anew_what_they_change_and_nothing_else(
+    db_path: Path, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = FakeEmbedder()
+    log.say("the boat is called Sira and lies in the harbour")
+    log.say("the word of the day is zqsecret and nobody knows it")
+    log.say("the dog is called Rex and sleeps all day long")
+    log.say("zqsecret")
+    masked = clean.secrets.mask
+    with monkeypatch.context() as patch:
+        patch.setattr(clean, "RECIPE", clean.RECIPE - 10_000)
+        with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
+            memory.sync()
+    before = dict(query(db_path, "SELECT r.ref, p.id FROM passages p JOIN passage_refs r ON r.passage_id = p.id"))
+    embedder.asked.clear()
+    monkeypatch.setattr(clean.secrets, "mask", lambda text: masked(text).replace("zqsecret", "[REDACTED:word]"))
+    with open_memory(db_path, log, embedder=embedder, clock=clock) as memory:
+        report = memory.sync()
+        assert (report.kept, report.dropped["known"]) == (2, 2)
+        after = dict(query(db_path, "SELECT r.ref, p.id FROM passages p JOIN passage_refs r ON r.passage_id = p.id"))
+        kept = {ref for ref in before if after[ref] == before[ref]}
+        assert kept == {"s1/e00001", "s1/e00003"}
+        assert embedder.asked == ["the word of the day is [REDACTED:word] and nobody knows it"]
+        assert not residue(db_path.parent, "zqsecret")
+        assert query(db_path, "SELECT DISTINCT recipe FROM passages") == [(clean.RECIPE,)]
+        assert memory.sync().read == 0
+
+
+def test_passages_of_an_earlier_version_are_known_by_its_content_key(
+    db_path: Path, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.say("the boat is called Sira and lies in the harbour")
+    log.say("nice", origin="assistant")
+    with open_memory(db_path, log, clock=clock) as memory:
+        memory.sync()
+        before = dump(db_path)
+        for origin in ("owner", "assistant"):
+            said = next(m.text for m in log.messages() if m.origin == origin)
+            old = content_key("main", origin, said)
+            query(db_path, "UPDATE passages SET content_key = ?, recipe = recipe - 10000 WHERE origin = ?", old, origin)
+        query(db_path, "DELETE FROM cursors WHERE name LIKE 'recipe:%'")
+        assert memory.sync().kept == 0
+        assert dump(db_path) == before

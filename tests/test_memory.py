@@ -268,7 +268,7 @@ def test_a_busy_log_costs_recall_and_never_the_facts(
     log.busy = True
     built = memory.block(QUESTION)
     assert [f.key for f in built.facts] == ["pref.editor"] and built.recalled == ()
-    assert "Sira" not in caplog.text and caplog.text.count("recall_skipped") == 1
+    assert "Sira" not in caplog.text and caplog.text.count("log_unread") == 1
     with pytest.raises(SourceBusy) as busy:
         memory.sync()
     assert busy.value.exit_code == 75
@@ -391,7 +391,8 @@ def test_status_says_what_there_is(memory: Memory, log: Log, db_path: Path) -> N
     memory.set("pref.editor", "Helix")
     status = memory.status()
     assert status.path == str(db_path)
-    assert status.source == SourceStatus("log", "a log in memory", 1)
+    (said,) = log.messages()
+    assert status.sources == [SourceStatus("log", "a log in memory", "read", 1, 0, 1, {}, said.at, said.at)]
     assert (status.passages, status.facts, status.vectors, list(status.scopes)) == (1, 1, 0, ["main"])
     assert status.pending == {"new": 1}
     assert status.embedder == "none (words alone)"

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
-from helpers import Log, dump, query, recalled
+from helpers import Clock, Log, dump, fake, query, recalled, residue
 
+from clawmark import clean
+from clawmark.errors import SourceError
 from clawmark.jobs import prune as job
 from clawmark.memory import Memory
 from clawmark.model import Stream
+from clawmark.settings import Settings
+
+
+def open_memories(path: Path, clock: Clock, *logs: Log, embedder: Any = None, **changes: Any) -> Memory:
+    """A memory over several logs, each of which is read."""
+    settings = Settings(db_path=path, embedder="none", **changes)
+    return Memory.open(settings, sources=logs, embedder=embedder, clock=clock)
 
 
 def test_a_deleted_session_is_not_recalled(memory: Memory, log: Log) -> None:
@@ -154,3 +165,262 @@ def test_a_stale_passage_that_cannot_be_read_back_holds_up_no_other(
     memory.sync()
     assert recalled(memory, "medlars") and recalled(memory, "lavender")
     assert query(memory.path, "SELECT passage_id FROM stale_passages") == [(1,)]
+
+
+# --- what became of a log ---------------------------------------------------------------------------------------------
+
+
+def test_what_nobody_can_tell_of_is_kept_and_asked_again(memory: Memory, log: Log) -> None:
+    log.say("the surprise is a kayak", "a")
+    memory.sync()
+    kept = log.sessions["a"]
+    log.end("a", "lost")
+    assert (memory.sync().pruned, memory.sync().pruned) == (0, 0)
+    log.sessions["a"] = kept
+    assert recalled(memory, "kayak")
+    log.end("a", "deleted")
+    assert memory.sync().pruned == 1
+
+
+def test_what_a_log_holds_no_more_goes_from_this_log_alone(db_path: Path, clock: Clock) -> None:
+    one, other = Log("one"), Log("other")
+    said = one.say("the surprise is a kayak", "s1")
+    other.copy(said, "s1", ref="s1/entry0001")
+    with open_memories(db_path, clock, one, other) as memory:
+        memory.sync()
+        one.end("s1", "gone")
+        assert memory.sync().pruned == 0
+        assert recalled(memory, "kayak")
+
+
+def test_what_the_person_deleted_goes_from_every_log_of_the_session(db_path: Path, clock: Clock) -> None:
+    one, other = Log("one"), Log("other")
+    said = one.say("the surprise is a kayak", "s1")
+    other.copy(said, "s1", ref="s1/entry0001")
+    other.say("and nobody knows of the lighthouse", "s1")
+    other.say("the boat is called Sira", "s2")
+    with open_memories(db_path, clock, one, other) as memory:
+        memory.sync()
+        one.end("s1", "deleted")
+        assert memory.sync().pruned == 2
+        assert not recalled(memory, "kayak lighthouse") and recalled(memory, "Sira")
+        other.say("the lighthouse is white", "s1")
+        report = memory.sync()
+        assert report.dropped["deleted_session"] == 1 and not recalled(memory, "lighthouse")
+
+
+def test_a_part_of_a_session_that_goes_deletes_no_other_log_of_it(db_path: Path, clock: Clock) -> None:
+    one, other = Log("one"), Log("other")
+    one.say("the surprise is a kayak", "s1")
+    one.session("s1b", session="s1")
+    one.say("it is red", "s1b")
+    other.say("the lighthouse is white", "s1")
+    with open_memories(db_path, clock, one, other) as memory:
+        memory.sync()
+        one.end("s1", "deleted")
+        assert memory.sync().pruned == 1
+        assert recalled(memory, "lighthouse")
+
+
+def test_a_part_that_could_not_be_listed_spares_its_own_streams_alone(memory: Memory, log: Log) -> None:
+    for name in ("work/a", "work/b", "home/a"):
+        log.say(f"a word of {name.replace('/', 'x')}", name)
+    memory.sync()
+    log.delete("work/a")
+    log.delete("home/a")
+    failure = SourceError("work cannot be listed")
+    failure.parts = ("work/",)
+    log.unlisted = failure
+    assert memory.sync().pruned == 1
+    log.unlisted = None
+    assert memory.sync().pruned == 1
+
+
+# --- taken back -------------------------------------------------------------------------------------------------------
+
+
+def test_what_the_person_edited_away_is_erased(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say("let us go to Croatia in August")
+    wrong = log.say("my number is zqwrong1")
+    log.say("the boat is called Sira")
+    memory.sync()
+    log.take_back(wrong)
+    assert memory.sync().pruned == 1
+    assert not recalled(memory, "zqwrong1") and not residue(db_path.parent, "zqwrong1")
+    assert recalled(memory, "Croatia") and recalled(memory, "Sira")
+
+
+def test_a_pass_that_was_killed_before_it_asked_is_made_up_for(
+    memory: Memory, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = log.say("my number is zqwrong1")
+    log.say("the boat is called Sira")
+    memory.sync()
+    log.take_back(wrong)
+
+    def dying(*asked: object) -> set[str]:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "withdrawn", dying)
+        with pytest.raises(KeyboardInterrupt):
+            memory.sync()
+    assert memory.sync().pruned == 1
+    assert not recalled(memory, "zqwrong1")
+
+
+def test_nothing_is_asked_of_a_stream_that_only_grows(
+    memory: Memory, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.say("the boat is called Sira")
+    memory.sync()
+    asked: list[object] = []
+    monkeypatch.setattr(log, "withdrawn", lambda *arguments: asked.append(arguments) or set())
+    log.say("and lies in the harbour")
+    memory.sync()
+    memory.sync()
+    assert asked == []
+
+
+# --- a host that deletes its old logs ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def short_lived() -> Log:
+    return Log("claude-code", expires=True)
+
+
+PASSWORD = "my password is " + "hunter2" + "-xy!9"
+
+
+def test_what_a_host_expired_is_recalled_from_its_masked_text(db_path: Path, clock: Clock, short_lived: Log) -> None:
+    short_lived.say(f"the boat is called Sira, and {PASSWORD}", "a")
+    short_lived.say("[clawmark:skip] the safe is behind the picture", "a")
+    short_lived.say("the dog is called Rex", "b")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        assert memory.status().kept_texts == 2
+        short_lived.end("a", "expired")
+        assert memory.sync().pruned == 0
+        (found,) = recalled(memory, "boat")
+        assert found.excerpt == "the boat is called Sira, and my password is [REDACTED:password]"
+        assert (found.conversation, found.ref, found.role) == ("a", "a/e00001", "user")
+        assert not residue(db_path.parent, "hunter2", "safe is behind")
+        assert [e.event_type for e in memory.events() if e.event_type == "expire"] == ["expire"]
+        memory.sync()
+        assert len([e for e in memory.events() if e.event_type == "expire"]) == 1
+
+
+def test_what_the_person_deleted_there_is_erased_text_and_all(db_path: Path, clock: Clock, short_lived: Log) -> None:
+    short_lived.say("the boat is called Sira", "a")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        short_lived.end("a", "deleted")
+        assert memory.sync().pruned == 1
+        assert memory.status().kept_texts == 0 and not recalled(memory, "boat")
+
+
+def test_a_log_that_is_there_is_read_from_the_log(db_path: Path, clock: Clock, short_lived: Log) -> None:
+    said = short_lived.say("the boat is called Sira", "a")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        short_lived.sessions["a"].entries.remove(said)
+        assert not recalled(memory, "boat")  # what is not there was not expired
+
+
+def test_no_text_is_kept_where_that_is_switched_off_or_the_host_keeps_its_log(
+    db_path: Path, clock: Clock, short_lived: Log, log: Log
+) -> None:
+    short_lived.say("the boat is called Sira", "a")
+    log.say("the dog is called Rex", "b")
+    with open_memories(db_path, clock, short_lived, log, keep_text="off") as memory:
+        memory.sync()
+        assert memory.status().kept_texts == 0
+        short_lived.end("a", "expired")
+        assert memory.sync().pruned == 1
+
+
+def test_switching_it_off_erases_what_was_kept_and_on_keeps_what_is_still_there(
+    db_path: Path, clock: Clock, short_lived: Log
+) -> None:
+    short_lived.say("the boat is called Sira", "a")
+    short_lived.say("the dog is called Rex", "b")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        short_lived.end("a", "expired")
+        memory.sync()
+    with open_memories(db_path, clock, short_lived, keep_text="off") as memory:
+        assert memory.sync().pruned == 1
+        assert memory.status().kept_texts == 0 and not recalled(memory, "boat") and recalled(memory, "dog")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        assert memory.status().kept_texts == 1
+        short_lived.end("b", "expired")
+        memory.sync()
+        assert recalled(memory, "dog")
+
+
+def test_an_expired_session_that_comes_back_is_read_again(db_path: Path, clock: Clock, short_lived: Log) -> None:
+    short_lived.say("the boat is called Sira", "a")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        kept = short_lived.sessions["a"]
+        short_lived.end("a", "expired")
+        memory.sync()
+        short_lived.sessions["a"] = kept
+        short_lived.say("and is painted blue", "a")
+        report = memory.sync()
+        assert (report.kept, report.dropped.get("known")) == (1, None)
+        assert [e.ref for e in recalled(memory, "boat called Sira")].count("a/e00001") == 1
+
+
+def test_a_new_rule_masks_what_was_kept_under_an_older_one(
+    db_path: Path, clock: Clock, short_lived: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_memories(db_path, clock, short_lived, embedder=fake()) as memory:
+        with monkeypatch.context() as patch:
+            patch.setattr(clean.secrets, "mask", lambda text: text)
+            patch.setattr(clean, "RECIPE", clean.RECIPE - 100)
+            short_lived.say(f"the boat is called Sira, and {PASSWORD}", "a")
+            short_lived.say("the dog is called Rex and sleeps all day", "a")
+            memory.sync()
+            short_lived.end("a", "expired")
+            memory.sync()
+        dog = query(db_path, "SELECT v.id FROM message_vectors v JOIN passages p ON p.id = passage_id ORDER BY p.id")[1]
+        memory.sync()
+        assert "[REDACTED:password]" in recalled(memory, "boat")[0].excerpt
+        assert query(db_path, "SELECT DISTINCT recipe FROM passages") == [(clean.RECIPE,)]
+        kept = query(db_path, "SELECT id FROM message_vectors ORDER BY id")
+        assert dog in kept and len(kept) == 2  # only what changed is embedded anew
+        assert "hunter2" not in str(dump(db_path))
+
+
+def test_what_a_damaged_database_alone_held_comes_back(db_path: Path, clock: Clock, short_lived: Log) -> None:
+    short_lived.say("the boat is called Sira", "a")
+    short_lived.say("long story about the boat. " * 300, "a")
+    short_lived.say("the dog is called Rex", "b")
+    with open_memories(db_path, clock, short_lived, embedder=fake()) as memory:
+        memory.sync()
+        short_lived.end("a", "expired")
+        memory.sync()
+        before = {e.excerpt for e in recalled(memory, "boat story")}
+    query(db_path, "DROP TABLE memory_events")
+    with open_memories(db_path, clock, short_lived, embedder=fake()) as memory:
+        memory.sync()
+        assert any("came back from it too" in str(e.detail) for e in memory.events())
+        assert {e.excerpt for e in recalled(memory, "boat story")} == before
+        assert memory.status().pending == {} and query(db_path, "SELECT count(*) FROM stale_passages") == [(0,)]
+
+
+def test_a_session_that_was_deleted_stays_so_when_the_database_is_rebuilt(db_path: Path, clock: Clock) -> None:
+    one, other = Log("one"), Log("other")
+    said = one.say("the surprise is a kayak", "s1")
+    other.copy(said, "s1", ref="s1/entry0001")
+    with open_memories(db_path, clock, one, other) as memory:
+        memory.sync()
+        one.end("s1", "deleted")
+        memory.sync()
+    db_path.write_bytes(b"\0" * 4096)
+    with open_memories(db_path, clock, one, other) as memory:
+        memory.sync()
+        assert not recalled(memory, "kayak")

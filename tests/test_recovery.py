@@ -32,6 +32,11 @@ from clawmark.store import copy, db, events, facts, files, keyfile, lexicon, mig
 STAMP = "20261201T120000Z"
 LOGS = files.COMPANIONS
 
+PASSAGE = (
+    "INSERT INTO passages (id, conversation_id, previous_id, part, scope, origin, author, at, content_key, recipe)"
+)
+STREAM = "INSERT INTO streams (id, source, name, scope, session, kind, mark, place)"
+
 
 @contextmanager
 def writing(path: Path) -> Iterator[apsw.Connection]:
@@ -407,7 +412,10 @@ def test_a_fact_that_nobody_can_read_comes_back_from_no_sidecar_either(filled: P
 
 def test_a_row_that_contradicts_another_is_damage(filled: Path) -> None:
     query(filled, "INSERT INTO conversations VALUES (1, 'main', 's', '', 'direct', 1)")
-    query(filled, "INSERT INTO passages VALUES (9000, 1, NULL, 0, 'main', 'owner', NULL, 1, x'00', 1)")
+    query(
+        filled,
+        f"{PASSAGE} VALUES (9000, 1, NULL, 0, 'main', 'owner', NULL, 1, x'00', 1)",
+    )
     recovery.suspect(filled)
     (line,) = ensure(filled)
     assert "1 passages outside the lexicon" in line
@@ -416,8 +424,14 @@ def test_a_row_that_contradicts_another_is_damage(filled: Path) -> None:
 
 def test_damaged_vectors_are_no_reason_to_rebuild(filled: Path) -> None:
     query(filled, "INSERT INTO conversations VALUES (1, 'main', 's', '', 'direct', 1)")
-    query(filled, "INSERT INTO passages VALUES (9, 1, NULL, 0, 'main', 'owner', NULL, 1, x'00', 1)")
-    query(filled, "INSERT INTO streams VALUES (1, 'log', 's', 'main', 's', 'direct', '', '')")
+    query(
+        filled,
+        f"{PASSAGE} VALUES (9, 1, NULL, 0, 'main', 'owner', NULL, 1, x'00', 1)",
+    )
+    query(
+        filled,
+        f"{STREAM} VALUES (1, 'log', 's', 'main', 's', 'direct', '', '')",
+    )
     query(filled, "INSERT INTO passage_refs VALUES ('r', 1, 9, '', x'00')")
     query(
         filled,
@@ -1058,7 +1072,10 @@ def test_a_rebuilt_file_goes_as_soon_as_a_sound_database_stands_there(filled: Pa
 
 def damage_an_unread_page(path: Path) -> None:
     """A row that only a look at the whole file can find."""
-    query(path, "INSERT INTO passages VALUES (7, 1, NULL, 0, 'main', 'owner', NULL, 0, x'00', 1)")
+    query(
+        path,
+        f"{PASSAGE} VALUES (7, 1, NULL, 0, 'main', 'owner', NULL, 0, x'00', 1)",
+    )
 
 
 def test_damage_that_nobody_reads_is_found_within_a_week(filled: Path) -> None:

@@ -8,12 +8,12 @@ import os
 import random
 import string
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from helpers import RATIO, growth, seconds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -340,7 +340,7 @@ def test_benign_rows_stay() -> None:
     assert len(masked) <= 1, masked
 
 
-def hostile(size: int) -> list[str]:
+def hostile() -> list[str]:
     units = {literal for r in RULES for literal in r.literals}
     units |= {u + tail for u in sorted(units) for tail in ("=", " is ", "a1B2")}
     units |= {
@@ -363,35 +363,17 @@ def hostile(size: int) -> list[str]:
         "backup code is abcd1234 ",
         "seed phrase is " + WORDS + " ",
     }
-    return [u * (size // len(u)) for u in sorted(units) if u]
+    return sorted(units - {""})
 
 
-def cpu_seconds(text: str, limit: float) -> float:
-    """Processor time, for other processes must not count; the best of three when the first is over the limit."""
-    best = float("inf")
-    for _ in range(3):
-        start = time.process_time()
-        find(text)
-        best = min(best, time.process_time() - start)
-        if best < limit:
-            break
-    return best
-
-
-def test_time_is_bounded_on_hostile_repetition() -> None:
-    # Two seconds a megabyte, and as much again for a slower processor.
-    size = 40_000
-    limit = 4.0 * size / 1_000_000
-    slow = {text[:40]: seconds for text in hostile(size) if (seconds := cpu_seconds(text, limit)) >= limit}
-    assert not slow
-
-
-@pytest.mark.parametrize(
-    "unit",
-    ["password=", "sk-", "eyJ", "://", "key ", "-----BEGIN PRIVATE " + "KEY-----", "4", "able ", "pin ", "密码a1B2"],
-)
-def test_a_megabyte_of_one_literal_takes_less_than_two_seconds(unit: str) -> None:
-    assert cpu_seconds(unit * (1_000_000 // len(unit)), 2.0) < 2.0
+def test_hostile_repetition_costs_in_proportion() -> None:
+    """Every unit is tried; what takes much longer than the others of its length is measured for how it grows."""
+    units = hostile()
+    took = {unit: seconds(find, unit * (20_000 // len(unit)), tries=1) for unit in units}
+    usual = sorted(took.values())[len(took) // 2]
+    slowest = sorted(units, key=took.__getitem__)[-20:]
+    suspects = {unit for unit in units if took[unit] > 10 * usual} | set(slowest)
+    assert {unit: grown for unit in sorted(suspects) if (grown := growth(find, unit)) > RATIO} == {}
 
 
 def test_the_cache_of_known_words_holds_no_value() -> None:

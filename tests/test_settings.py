@@ -213,3 +213,18 @@ def test_an_unknown_name_in_the_file_shows_no_value(machine: Path) -> None:
 
 def test_settings_print_no_password() -> None:
     assert "zq-canary" not in repr(Settings(embedding_url="http://user:zq-canary@127.0.0.1/v1"))
+
+
+def test_a_never_index_path_below_the_home_is_known_by_both_its_spellings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ines")
+    assert Settings(never_index_paths="~/vault, /srv/x").never_index_paths == ("~/vault", "/srv/x", "/home/ines/vault")  # type: ignore[arg-type]
+
+
+def test_where_the_other_hosts_keep_their_logs_is_read_from_their_own_variables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LCM_DATABASE_PATH", "/srv/lcm.db")
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", "/srv/claude")
+    assert (load().lcm_db_path, load().claude_config_dir) == (Path("/srv/lcm.db"), Path("/srv/claude"))
+    monkeypatch.setenv("CLAWMARK_LCM_DB_PATH", "/srv/other.db")
+    assert load().lcm_db_path == Path("/srv/other.db")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from clawmark import erase
 from clawmark.errors import DatabaseDamaged, DatabaseUnwritable
-from clawmark.store import db, events, facts, files, migrations, sidecar
+from clawmark.store import db, events, facts, files, migrations, sidecar, streams
 
 SECRET = b"s" * 32
 
@@ -66,6 +66,7 @@ def test_it_holds_every_row_and_column(connection: apsw.Connection, db_path: Pat
     facts.bury(connection, "key", bytes(range(32)), LATER)
     connection.execute("UPDATE tombstones SET expires_at = ?", (LATER.isoformat(),))
     facts.bury(connection, "value", b"\0" * 32, LATER)
+    streams.bury_session(connection, "main", "a session", "log", LATER)
     sidecar.write(connection, db_path, LATER)
     found = read(db_path)
     for table in sidecar.TABLES:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from clawmark import source
-from clawmark.errors import SourceAbsent, SourceCorrupt, SourceEmpty, SourceError, UsageError
+from clawmark.errors import SourceAbsent, SourceBusy, SourceCorrupt, SourceDrift, SourceEmpty, SourceError, UsageError
 from clawmark.memory import Memory
 from clawmark.settings import Settings
-from clawmark.source import Folders, MessageSource, first_present, select
+from clawmark.source import Folders, MessageSource, choose, select
 from clawmark.testing import ListSource
 
 FOLDERS = Folders(None, Path("nowhere"))
@@ -49,11 +49,29 @@ def test_what_is_installed_is_told_without_loading_it(points: None) -> None:
     assert sorted(source.installed()) == ["gone", "placed", "transcripts", "unnamed"]
 
 
+def names(wanted: str) -> list[list[str]]:
+    return [[one.name for one in group] for group in select(wanted, FOLDERS)]
+
+
 def test_only_what_is_named_is_loaded(points: None) -> None:
-    (made,) = select("placed", FOLDERS)
+    ((made,),) = select("placed", FOLDERS)
     assert isinstance(made, Placed) and made.folders == FOLDERS
-    assert [one.name for one in select(" placed , transcripts ", FOLDERS)] == ["placed", "transcripts"]
-    assert [one.name for one in select("", FOLDERS)] == [one.name for one in select("auto", FOLDERS)] == ["transcripts"]
+
+
+def test_every_name_of_a_list_is_read_and_auto_stands_for_alternatives(points: None) -> None:
+    assert names(" placed , transcripts ") == [["placed"], ["transcripts"]]
+    assert names("placed,placed") == [["placed"]]
+    assert names("") == names("auto") == [["transcripts"]]
+    assert names("auto,placed") == [["transcripts"], ["placed"]]
+    assert names("auto,transcripts") == [["transcripts"]]
+
+
+def test_auto_prefers_lossless_claw_to_transcripts_to_claude_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = {name: EntryPoint(name, "none:None", source.GROUP) for name in ("claude-code", "lcm", "transcripts")}
+    monkeypatch.setattr(source, "installed", lambda: points)
+    monkeypatch.setattr(source, "_made", lambda point, folders: ListSource(point.name))
+    assert names("auto") == [["lcm", "transcripts", "claude-code"]]
+    assert names("auto,claude-code") == [["lcm", "transcripts"], ["claude-code"]]
 
 
 @pytest.mark.parametrize("name", ["gone", "unnamed"])
@@ -82,16 +100,45 @@ class Failing(ListSource):
         raise self.error
 
 
-def test_the_first_source_that_is_there_is_the_one() -> None:
-    there: MessageSource = ListSource("there")
-    assert first_present([Failing(SourceAbsent("x")), there, ListSource()]) is there
-    with pytest.raises(SourceCorrupt):
-        first_present([Failing(SourceCorrupt("x")), there])
+def holding(name: str) -> ListSource:
+    made = ListSource(name)
+    made.append("a", "user", "the boat is called Sira")
+    return made
+
+
+ABSENT, DRIFT, EMPTY = Failing(SourceAbsent("x")), Failing(SourceDrift("y")), Failing(SourceEmpty("z"))
+THERE: MessageSource = holding("there")
+
+
+def test_the_first_source_that_can_be_read_is_read_and_those_behind_it_stand_by() -> None:
+    behind = holding("behind")
+    chosen = choose([ABSENT, DRIFT, THERE, ABSENT, behind])
+    assert (chosen.source, chosen.standing_by, chosen.failure) == (THERE, [behind], None)
+    assert [(one, str(why)) for one, why in chosen.passed_over] == [(ABSENT, "x"), (DRIFT, "y")]
+
+
+@pytest.mark.parametrize("error", [SourceCorrupt("x"), SourceBusy("x"), SourceError("x")])
+def test_a_log_that_is_damaged_or_held_is_never_passed_over(error: SourceError) -> None:
+    chosen = choose([Failing(error), THERE])
+    assert (chosen.source, chosen.failure, chosen.failing) == (None, error, "list")
+
+
+def test_a_form_that_nobody_knows_is_a_failure_where_nothing_else_is_there() -> None:
+    chosen = choose([DRIFT, ABSENT])
+    assert (chosen.source, chosen.failure) == (None, DRIFT.error)
 
 
 def test_a_place_that_is_there_and_empty_is_told_from_one_that_is_missing() -> None:
-    with pytest.raises(SourceEmpty, match="x; y"):
-        first_present([Failing(SourceAbsent("x")), Failing(SourceEmpty("y"))])
-    with pytest.raises(SourceAbsent, match="x; z") as absent:
-        first_present([Failing(SourceAbsent("x")), Failing(SourceAbsent("z"))])
-    assert not isinstance(absent.value, SourceEmpty)
+    chosen = choose([ABSENT, EMPTY])
+    assert chosen.source is EMPTY and isinstance(chosen.failure, SourceEmpty) and str(chosen.failure) == "x; z"
+    assert choose([EMPTY, THERE]).source is THERE
+    chosen = choose([ABSENT, Failing(SourceAbsent("w"))])
+    assert chosen.source is None and str(chosen.failure) == "x; w" and not isinstance(chosen.failure, SourceEmpty)
+
+
+def test_a_log_that_holds_nothing_leaves_the_choice_to_one_that_does(points: None) -> None:
+    nothing = ListSource("nothing")
+    assert (choose([nothing, THERE]).source, choose([nothing, THERE]).standing_by) == (THERE, [nothing])
+    assert choose([nothing, ABSENT]).source is nothing
+    assert choose([nothing]).source is nothing
+    assert choose([DRIFT, nothing]).source is nothing

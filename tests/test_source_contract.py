@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 
 from clawmark.model import Role, Wanted
 from clawmark.source import MessageSource
-from clawmark.testing import START, FakeEmbedder, ListSource, SourceContract, drain, everything, messages_of
+from clawmark.testing import START, FakeEmbedder, ListSource, Log, SourceContract, drain, everything, messages_of
 
 
-class ListLog:
+class ListLog(Log):
     """A `Log` over a ListSource; sessions are called by the names they are given."""
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class ListLog:
         return name
 
     def append(self, session: str, role: Role, text: str, at: datetime) -> str:
-        return self.list.append(session, role, text, at).partition("/")[2]
+        return self.list.append(session, role, text, at)
 
     def rename_reset(self, session: str) -> None:
         self.list.rotate(session)
@@ -35,11 +35,17 @@ class ListLog:
     def shrink_to_tail(self, session: str, keep: int) -> None:
         self.list.truncate(session, keep)
 
-    def tear_last_line(self, session: str, role: Role, text: str, at: datetime) -> str:
-        raise NotImplementedError
+    def expire(self, session: str) -> datetime:
+        self.list.expires = True
+        self.list.expire(session)
+        return START + timedelta(days=400)
 
-    def complete(self, session: str) -> None:
-        raise NotImplementedError
+    def branch(self, session: str, keep: int) -> None:
+        self.list.branch(session, keep)
+
+    def fork(self, session: str, name: str) -> str:
+        self.list.fork(session, name)
+        return name
 
 
 class TestListSource(SourceContract):

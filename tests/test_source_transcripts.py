@@ -4,6 +4,7 @@ data, every hostile line of the corpus, and what is true of one era alone."""
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import shutil
@@ -15,14 +16,18 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import helpers
 import pytest
 from helpers import fake, open_memory, recalled
+from hypothesis import given, settings, strategies
 
 from clawmark.errors import SourceAbsent, SourceBusy, SourceCorrupt, SourceDrift, SourceError
 from clawmark.model import Batch, Gone, Message, Role, Stream, Wanted
 from clawmark.source import Folders, MessageSource
-from clawmark.testing import START, SourceContract, drain, everything, messages_of, wanted
-from clawmark_sources.openclaw import TranscriptSource, jsonl
+from clawmark.testing import START, Log, SourceContract, drain, everything, messages_of, wanted
+from clawmark_sources import foreign
+from clawmark_sources.openclaw import TranscriptSource, jsonl, lines
+from clawmark_sources.openclaw.branch import grown, link, link_of
 from clawmark_sources.openclaw.messages import passed_over
 
 try:
@@ -73,10 +78,10 @@ def header(session: str, at: datetime = START) -> dict[str, Any]:
 
 
 def session_id(name: str) -> str:
-    return f"{ord(name[0]):08x}-0000-4000-8000-000000000000"
+    return f"{ord(name[0]):08x}-0000-4000-8000-{name[1:][-6:].encode().hex():0>12}"
 
 
-class FilesLog:
+class FilesLog(Log):
     """The files era: <state>/agents/main/sessions/<id>.jsonl."""
 
     def __init__(self, root: Path) -> None:
@@ -85,6 +90,8 @@ class FilesLog:
         self.folder.mkdir(parents=True)
         self.torn = b""
         self.count = 0
+        self.said: dict[str, list[str]] = {}
+        """Of each session the last entry of each turn on its branch."""
 
     def source(self) -> TranscriptSource:
         return TranscriptSource(Folders(None, self.root))
@@ -105,14 +112,17 @@ class FilesLog:
         self.write(session, header(session), snapshot)
         return session
 
-    def entry(self, role: Role, text: str, at: datetime) -> dict[str, Any]:
+    def entry(self, session: str, role: Role, text: str, at: datetime) -> dict[str, Any]:
         self.count += 1
-        return (user if role == "user" else assistant)(f"{self.count:08x}", text, at)
+        made = (user if role == "user" else assistant)(f"{self.count:08x}", text, at)
+        return made | {"parentId": self.said.get(session, ["0"])[-1]}
 
     def append(self, session: str, role: Role, text: str, at: datetime) -> str:
-        entry = self.entry(role, text, at)
-        self.write(session, entry, tool_result(f"{entry['id']}-r", text, at))
-        return str(entry["id"])
+        entry = self.entry(session, role, text, at)
+        result = tool_result(f"{entry['id']}-r", text, at) | {"parentId": entry["id"]}
+        self.write(session, entry, result)
+        self.said.setdefault(session, []).append(result["id"])
+        return f"{session}/{entry['id']}"
 
     def rename_reset(self, session: str) -> None:
         self.path(session).rename(f"{self.path(session)}.reset.2026-03-18T04-02-18.203Z")
@@ -121,12 +131,12 @@ class FilesLog:
         self.path(session).rename(f"{self.path(session)}.deleted.2026-03-18T04-02-18.203Z")
 
     def tear_last_line(self, session: str, role: Role, text: str, at: datetime) -> str:
-        entry = self.entry(role, text, at)
+        entry = self.entry(session, role, text, at)
         line = compact(entry) + b"\n"
         with open(self.path(session), "ab") as file:
             file.write(line[: len(line) // 2])
         self.torn = line[len(line) // 2 :]
-        return str(entry["id"])
+        return f"{session}/{entry['id']}"
 
     def complete(self, session: str) -> None:
         with open(self.path(session), "ab") as file:
@@ -135,6 +145,29 @@ class FilesLog:
     def shrink_to_tail(self, session: str, keep: int) -> None:
         first, *rest = self.path(session).read_bytes().splitlines(keepends=True)
         self.path(session).write_bytes(first + b"".join(rest[-2 * keep :]))
+
+    def expire(self, session: str) -> datetime:
+        raise NotImplementedError  # the host keeps every session until the person deletes it
+
+    def branch(self, session: str, keep: int) -> None:
+        del self.said[session][keep:]
+
+    def fork(self, session: str, name: str) -> str:
+        copy = session_id(name)
+        first, *rest = self.path(session).read_bytes().splitlines(keepends=True)
+        parent = {"parentSession": str(self.path(session))}
+        self.path(copy).write_bytes(compact(json.loads(first) | {"id": copy} | parent) + b"\n" + b"".join(rest))
+        self.said[copy] = list(self.said[session])
+        return copy
+
+    def absent(self) -> None:
+        shutil.rmtree(self.root / "agents")
+
+    def drift(self) -> None:
+        raise NotImplementedError  # a line of an unknown form is passed over, and the rest is read
+
+    def hold(self) -> None:
+        raise NotImplementedError  # nobody can lock a file against reading
 
 
 SCHEMA = """
@@ -163,11 +196,29 @@ CREATE TABLE session_transcript_archives (
   session_id TEXT NOT NULL, generation TEXT NOT NULL, session_key TEXT NOT NULL, reason TEXT NOT NULL,
   archive_name TEXT NOT NULL, PRIMARY KEY (session_id, generation)
 ) STRICT;
+CREATE TABLE session_nodes (
+  session_key TEXT NOT NULL PRIMARY KEY, current_session_id TEXT NOT NULL, created_via TEXT, spawned_by TEXT
+) STRICT;
+CREATE TABLE session_transcript_index_state (
+  session_id TEXT NOT NULL PRIMARY KEY, indexed_seq INTEGER NOT NULL, needs_rebuild INTEGER NOT NULL DEFAULT 0,
+  active_event_count INTEGER NOT NULL DEFAULT 0,
+  FOREIGN KEY (session_id) REFERENCES session_windows(session_id) ON DELETE CASCADE
+) STRICT;
+CREATE TABLE session_transcript_active_events (
+  session_id TEXT NOT NULL, active_position INTEGER NOT NULL, event_seq INTEGER NOT NULL,
+  PRIMARY KEY (session_id, active_position),
+  FOREIGN KEY (session_id, event_seq) REFERENCES transcript_events(session_id, seq) ON DELETE CASCADE
+) STRICT;
+CREATE TABLE session_transcript_cold_archives (
+  session_id TEXT NOT NULL PRIMARY KEY, archive_name TEXT NOT NULL UNIQUE, archive_bytes INTEGER NOT NULL,
+  archived_at INTEGER NOT NULL, storage TEXT NOT NULL, archive_blob BLOB,
+  FOREIGN KEY (session_id) REFERENCES session_windows(session_id) ON DELETE CASCADE
+) STRICT;
 CREATE TABLE auth_profile_store (store_key TEXT PRIMARY KEY, store_json TEXT) STRICT;
 """
 
 
-class SqliteLog:
+class SqliteLog(Log):
     """The SQLite era: <state>/agents/main/agent/openclaw-agent.sqlite, with every other event compressed."""
 
     def __init__(self, root: Path, agent: str = "main") -> None:
@@ -176,6 +227,8 @@ class SqliteLog:
         self.path = self.home / "agent" / "openclaw-agent.sqlite"
         self.path.parent.mkdir(parents=True)
         self.count = 0
+        self.said: dict[str, list[int]] = {}
+        """Of each session the last row of each turn on its branch."""
         self.db = apsw.Connection(str(self.path))
         self.db.set_busy_timeout(1000)
         self.db.execute("PRAGMA journal_mode = WAL")
@@ -217,10 +270,32 @@ class SqliteLog:
         self.count += 1
         entry = f"{self.count:08x}-1111-4000-8000-000000000000"
         self.write(session, (user if role == "user" else assistant)(entry, text, at), tool_result(f"{entry}-r", text))
-        return entry
+        self.said.setdefault(session, []).append(self.last(session))
+        self.look(session)
+        return f"{session}/{entry}"
+
+    def last(self, session: str) -> int:
+        ((last,),) = self.db.execute("SELECT max(seq) FROM transcript_events WHERE session_id = ?", (session,))
+        return int(last)
+
+    def look(self, session: str) -> None:
+        """The host looks which events are on the branch: each turn's message and tool result, and never the header."""
+        seqs = [seq for end in self.said[session] for seq in (end - 1, end)]
+        with self.db:
+            self.db.execute("DELETE FROM session_transcript_active_events WHERE session_id = ?", (session,))
+            self.db.executemany(
+                "INSERT INTO session_transcript_active_events VALUES (?, ?, ?)",
+                [(session, position, seq) for position, seq in enumerate(seqs)],
+            )
+            self.db.execute(
+                "REPLACE INTO session_transcript_index_state VALUES (?, ?, 0, ?)",
+                (session, self.last(session), len(seqs)),
+            )
 
     def rename_reset(self, session: str) -> None:
-        self.write(session, {"type": "reset", "id": "0178bb33", "parentId": None, "reason": "new"})
+        self.write(
+            session, {"type": "reset", "id": f"{self.last(session):08x}-reset", "parentId": None, "reason": "new"}
+        )
 
     def delete(self, session: str) -> None:
         name = f"{session}.jsonl.deleted.2026-03-18T04-02-18.203Z.26c64bf5.zst"
@@ -229,25 +304,77 @@ class SqliteLog:
         (self.home / "sessions").mkdir(exist_ok=True)
         (self.home / "sessions" / name).write_bytes(zstd.compress(b"{}\n"))
 
-    def shrink_to_tail(self, session: str, keep: int) -> None:
-        rows = [
+    def events(self, session: str) -> list[dict[str, Any]]:
+        return [
             json.loads(text) if text is not None else json.loads(zstd.decompress(blob))
             for text, blob in self.db.execute(
                 "SELECT event_json, event_zstd FROM transcript_events WHERE session_id = ? ORDER BY seq", (session,)
             )
         ]
+
+    def rewrite(self, session: str, *entries: Any) -> None:
+        """The whole session anew, as the host does it."""
         with self.db:
             self.db.execute("DELETE FROM transcript_events WHERE session_id = ?", (session,))
-            self.write(session, rows[0], *rows[-2 * keep :])
+            self.db.execute("DELETE FROM session_transcript_index_state WHERE session_id = ?", (session,))
+            self.write(session, *entries)
             self.db.execute(
-                "UPDATE transcript_rewrite_watermarks SET generation = 'g1' WHERE session_id = ?", (session,)
+                "UPDATE transcript_rewrite_watermarks SET generation = generation || '+' WHERE session_id = ?",
+                (session,),
             )
+
+    def cool(self, session: str, blob: bool) -> Path | None:
+        """The rows move into a cold archive: a file, or a blob in the database itself."""
+        packed = zstd.compress(b"".join(compact(entry) + b"\n" for entry in self.events(session)))
+        name = f"{hashlib.sha256(packed).hexdigest()}.jsonl.zst"
+        with self.db:
+            self.db.execute("DELETE FROM transcript_events WHERE session_id = ?", (session,))
+            self.db.execute(
+                "INSERT INTO session_transcript_cold_archives VALUES (?, ?, ?, ?, ?, ?)",
+                (session, name, len(packed), ms(START), "sqlite" if blob else "file", packed if blob else None),
+            )
+        if blob:
+            return None
+        file = self.home / "sessions" / "cold" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(packed)
+        return file
+
+    def shrink_to_tail(self, session: str, keep: int) -> None:
+        raise NotImplementedError  # what the host wants out of the way goes into an archive
+
+    def expire(self, session: str) -> datetime:
+        raise NotImplementedError  # the host keeps every session until the person deletes it
+
+    def branch(self, session: str, keep: int) -> None:
+        del self.said[session][keep:]
+        self.look(session)
+
+    def fork(self, session: str, name: str) -> str:
+        copy = self.new_session(name, f"agent:main:{name}")
+        self.write(copy, *self.events(session)[1:])
+        self.said[copy] = list(self.said[session])
+        self.look(copy)
+        return copy
+
+    def absent(self) -> None:
+        self.db.close()
+        shutil.rmtree(self.root / "agents")
+
+    def drift(self) -> None:
+        self.db.execute("PRAGMA foreign_keys = OFF")
+        self.db.execute("ALTER TABLE transcript_events RENAME TO transcript_entries")
+
+    def corrupt(self) -> None:
+        self.db.close()
+        damage(self.path, lambda data: data[:4096] + b"\xff" * (len(data) - 4096))
+
+    def hold(self) -> None:
+        self.db.execute("PRAGMA journal_mode = DELETE")
+        self.db.execute("BEGIN EXCLUSIVE")
 
     def tear_last_line(self, session: str, role: Role, text: str, at: datetime) -> str:
         raise NotImplementedError  # a row is there or it is not
-
-    def complete(self, session: str) -> None:
-        raise NotImplementedError
 
 
 class TestFilesEra(SourceContract):
@@ -301,10 +428,9 @@ def reasons(batches: Iterable[Batch]) -> list[str]:
 
 
 def shared(*parts: str) -> Path:
-    root = Path(os.environ.get("CLAWMARK_SHARED") or Path(__file__).parents[2] / "shared")
-    path = root.joinpath(*parts)
-    if not path.exists():
-        pytest.skip(f"the shared test data is not there ({path}); set CLAWMARK_SHARED")
+    path = helpers.shared(*parts)
+    if path is None:
+        pytest.skip("the shared test data is not there; set CLAWMARK_SHARED")
     return path
 
 
@@ -436,6 +562,28 @@ def test_what_follows_a_hostile_line_is_read_as_without_it(tmp_path: Path) -> No
         os.unlink(log.path(session))
 
 
+def test_what_follows_a_hostile_row_is_read_as_without_it(rows: SqliteLog) -> None:
+    session = rows.new_session("a")
+    first, last = user("first", "before it"), user("last", "behind it", START + timedelta(minutes=1))
+    rows.db.execute("PRAGMA foreign_keys = OFF")
+    for name, expect, line in hostile_lines():
+        with rows.db:
+            rows.db.execute("DELETE FROM transcript_events")
+            rows.db.execute("DELETE FROM transcript_event_identities")
+            for seq, entry in enumerate((first, line, last)):
+                rows.put(session, seq, entry, packed=bool(seq))
+        source = rows.source()
+        (stream,) = source.streams()
+        for limit in (1, 9):
+            batches = drain(source, stream, limit=limit)
+            refs = [m.ref for m in messages_of(batches)]
+            assert refs[0] == f"{session}/first" and refs[-1] == f"{session}/last", name
+            if expect == "skip" and name not in NO_FAULT:
+                assert reasons(batches), f"{name} was lost in silence"
+            elif expect == "ok":
+                assert not reasons(batches), name
+
+
 def test_hostile_texts_are_read_back_as_they_were_read(tmp_path: Path) -> None:
     log = FilesLog(tmp_path)
     lines = [line for name, expect, line in hostile_lines() if expect == "ok" and not name.startswith("jsontestsuite/")]
@@ -529,13 +677,55 @@ def test_entries_without_an_id_have_a_stable_ref(log: FilesLog | SqliteLog) -> N
         assert source.get([Wanted(one.stream, one.ref, hint)]) == [one]
 
 
-@pytest.mark.parametrize("stamp", ["yesterday", 9e18, float("inf"), -5, True, None, [], "9" * 30, "10000-01-01"])
-def test_an_unreadable_time_is_the_previous_one(files: FilesLog, stamp: Any) -> None:
-    files.write("s", header("s", START - timedelta(days=1)))
-    line = {"id": "a", "role": "user", "text": "first", "timestamp": 0}
+STAMPS = ["yesterday", 9e18, float("inf"), -5, True, None, [], "9" * 30, "10000-01-01"]
+
+
+@pytest.mark.parametrize("stamp", STAMPS)
+def test_an_entry_without_a_readable_time_has_that_of_what_stands_before_it(
+    log: FilesLog | SqliteLog, stamp: Any
+) -> None:
+    session = log.new_session("a")
     late = {"id": "c", "role": "user", "text": "third", "timestamp": stamp}
-    files.write("s", line, user("b", "second"), json.dumps(late).replace("Infinity", "1e999").encode())
-    assert [m.at for m in everything(files.source())] == [START - timedelta(days=1), START, START]
+    first = {"id": "a", "role": "user", "text": "first", "timestamp": 0}
+    second = user("b", "second", START + timedelta(days=1))
+    log.write(session, first, second, json.dumps(late).replace("Infinity", "1e999").encode())
+    for limit in (1, 9):
+        (stream,) = log.source().streams()
+        read = messages_of(drain(log.source(), stream, limit=limit))
+        assert [(m.at, m.dated) for m in read] == [
+            (START, False),  # that of the header
+            (START + timedelta(days=1), True),
+            (START + timedelta(days=1), False),
+        ]
+
+
+def test_where_nothing_has_a_time_it_is_1970(files: FilesLog) -> None:
+    files.write("s", {"id": "a", "role": "user", "text": "hello"})
+    (read,) = everything(files.source())
+    assert (read.at, read.dated) == (datetime(1970, 1, 1, tzinfo=UTC), False)
+
+
+def test_a_stream_says_when_it_was_last_written(tmp_path: Path) -> None:
+    files, rows = FilesLog(tmp_path / "files"), SqliteLog(tmp_path / "rows")
+    session = files.new_session("a")
+    os.utime(files.path(session), (START.timestamp(), START.timestamp()))
+    rows.new_session("a")
+    assert [s.touched for log in (files, rows) for s in log.source().streams()] == [START, START]
+
+
+@pytest.mark.parametrize("folder", ["/home/ada", "C:\\Users\\ada\\work", "\\\\server\\share", ""])
+def test_a_message_tells_where_the_host_worked(log: FilesLog | SqliteLog, folder: str) -> None:
+    session = session_id("a")
+    entries = [header(session) | {"cwd": folder}, user("1", "hello")]
+    if isinstance(log, SqliteLog):
+        log.new_session("a")
+        log.rewrite(session, *entries)
+    else:
+        log.write(session, *entries)
+    source = log.source()
+    (read,) = everything(source)
+    assert read.folder == folder
+    assert source.get(wanted([read])) == [read]
 
 
 def test_times_are_read_in_every_form_the_host_writes(files: FilesLog) -> None:
@@ -582,8 +772,8 @@ def test_a_line_just_under_the_limit_is_read(files: FilesLog) -> None:
 def test_lines_are_read_the_same_wherever_chunks_fall(
     files: FilesLog, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr(jsonl, "LINE_LIMIT", 400)
-    monkeypatch.setattr(jsonl, "CHUNK", chunk)
+    monkeypatch.setattr(lines, "LINE_LIMIT", 400)
+    monkeypatch.setattr(lines, "CHUNK", chunk)
     session = files.new_session("a")
     for n in range(20):
         files.write(session, user(str(n), "x" * (n * 13)), b"", b"y" * (n * 60), tool_result(f"r{n}", "z" * 30 * n))
@@ -682,7 +872,8 @@ def test_no_file_is_left_open(log: FilesLog | SqliteLog) -> None:
 
 
 def test_lines_told_by_their_head_are_told_as_by_parsing() -> None:
-    from clawmark_sources.openclaw.messages import Past, Run, parse, read_entry
+    from clawmark_sources.jsonline import parse
+    from clawmark_sources.openclaw.messages import Past, Run, read_entry
 
     told = 0
     for path in shared("fixtures", "openclaw").rglob("*.jsonl"):
@@ -692,7 +883,7 @@ def test_lines_told_by_their_head_are_told_as_by_parsing() -> None:
             reason = passed_over(raw, 0, len(raw))
             if reason is not None:
                 told += 1
-                assert reason == read_entry(parse(raw), Run("", "", "", "direct"), Past(), "", 1)
+                assert reason == read_entry(parse(raw), Run("", "", "", "direct"), Past(), "")
     assert told > 20
 
 
@@ -816,6 +1007,22 @@ def test_a_host_run_is_told_by_its_session_key(tmp_path: Path, key: str, note: s
         assert notes(everything(log.source())) == [("host", note)] * 2
 
 
+def test_an_index_that_disagrees_is_believed_by_file_name_first(files: FilesLog) -> None:
+    session, other = files.new_session("a"), files.new_session("b")
+    for name in (session, other):
+        files.write(name, user("1", "whose?"))
+    files.index(
+        **{
+            "agent:main:cron:1": {"sessionId": session, "sessionFile": f"C:\\state\\sessions\\{other}.jsonl"},
+            "agent:main:main": {"sessionId": other, "sessionFile": f"/elsewhere/{session}.jsonl"},
+        }
+    )
+    assert [(s.session, s.kind) for s in files.source().streams()] == [(session, "direct"), (other, "host")]
+    assert notes(everything(files.source())) == [("owner", ""), ("host", "cron")]
+    (files.folder / "sessions.json").write_bytes(b'{"agent:main:cron:1": ')  # being rewritten
+    assert notes(everything(files.source())) == [("owner", "")] * 2
+
+
 def test_a_spawned_session_is_a_host_run(tmp_path: Path) -> None:
     files, rows = FilesLog(tmp_path / "files"), SqliteLog(tmp_path / "rows")
     key = "agent:main:odd"
@@ -878,6 +1085,27 @@ def test_a_name_stays_with_the_owners_text(log: FilesLog | SqliteLog) -> None:
     assert (read.origin, read.author) == ("owner", "Mia")
 
 
+def test_each_sender_of_a_group_keeps_their_name(log: FilesLog | SqliteLog) -> None:
+    session = log.new_session("a")
+    block = "Conversation info (untrusted metadata):\n```json\n" + json.dumps({"is_group_chat": True, "sender": "Jo"})
+    log.write(
+        session,
+        user("1", f"{block}\n```\n\nfirst"),
+        user("2", "second", senderName="Mia"),
+        user("3", "third", __openclaw={"senderIsOwner": False, "senderName": "Tom"}),
+        user("4", "fourth", __openclaw={"senderIsOwner": True, "senderName": "Ada"}),
+        user("5", "fifth"),
+    )
+    read = everything(log.source())
+    assert [(m.origin, m.author) for m in read] == [
+        ("participant", "Jo"),
+        ("participant", "Mia"),
+        ("participant", "Tom"),
+        ("owner", "Ada"),
+        ("participant", None),
+    ]
+
+
 def test_a_topic_nobody_lists_counts_as_a_group(files: FilesLog) -> None:
     session = session_id("a")
     files.write(f"{session}-topic-42", header(session), user("1", "whose?"))
@@ -929,6 +1157,298 @@ def test_a_window_begins_at_each_reset_and_compaction(log: FilesLog | SqliteLog)
         assert [m.window for m in messages_of(batches)] == ["", "c1", "r1", "r1"]
 
 
+# --- branches --------------------------------------------------------------------------------------------------------
+
+
+def entry(name: str, parent: str | None, role: Role = "user", at: datetime = START) -> dict[str, Any]:
+    return (user if role == "user" else assistant)(name, f"said in {name}", at) | {"parentId": parent}
+
+
+def kept_of(log: FilesLog, session: str, limit: int = 1000) -> list[str]:
+    """Entry ids that remain when a session was read to its end and what was taken back is left out."""
+    stream = stream_of(log, session)
+    batches = drain(log.source(), stream, limit=limit)
+    refs = [m.ref for m in messages_of(batches)]
+    back = log.source().withdrawn(stream, batches[-1].cursor, refs)
+    assert any(batch.took_back for batch in batches) or not back
+    return [ref.partition("/")[2] for ref in refs if ref not in back]
+
+
+def stream_of(log: FilesLog | SqliteLog, session: str) -> Stream:
+    return next(stream for stream in log.source().streams() if stream.session == session)
+
+
+def on_branch(parents: Sequence[int | None]) -> set[int]:
+    """The walk over parents from the last entry, as one would do it by hand."""
+    found, at = set(), len(parents) - 1
+    while at >= 0:
+        found.add(at)
+        parent = parents[at]
+        at = at - 1 if parent is None or parent >= at or parent < 0 else parent
+    return found
+
+
+TREES = strategies.lists(strategies.one_of(strategies.none(), strategies.integers(-1, 30)), min_size=1, max_size=24)
+"""Of each entry the one it follows: none, one that is not there, an earlier one, itself or a later one."""
+
+
+def name_of(number: int) -> str:
+    return f"{number & 0xFFFFFFFF:08x}"
+
+
+@given(TREES)
+def test_the_branch_is_the_walk_over_parents_from_the_last_entry(parents: list[int | None]) -> None:
+    nodes = [
+        (number * 10, (name_of(number).encode(), None if parent is None else name_of(parent).encode()))
+        for number, parent in enumerate(parents)
+    ]
+    tree = grown(nodes)
+    assert {n for n in range(len(parents)) if not tree.abandoned(n * 10)} == on_branch(parents)
+
+
+@given(TREES, strategies.integers(1, 5), strategies.integers(0, 24))
+@settings(deadline=None, max_examples=60)
+def test_what_remains_of_a_file_is_its_branch_however_it_was_read(
+    tmp_path_factory: pytest.TempPathFactory, parents: list[int | None], limit: int, cut: int
+) -> None:
+    log = FilesLog(tmp_path_factory.mktemp("tree"))
+    session = session_id("a")
+    written = [entry(name_of(n), None if p is None else name_of(p)) for n, p in enumerate(parents)]
+    log.write(session, header(session), *written[:cut])
+    cursor = drain(log.source(), stream_of(log, session), limit=limit)[-1].cursor
+    log.write(session, *written[cut:])
+    stream = stream_of(log, session)
+    at_once = messages_of(drain(log.source(), stream))
+    in_parts = drain(log.source(), stream, limit=limit)
+    assert messages_of(in_parts) == at_once
+    assert any(b.took_back for b in in_parts) == any(b.took_back for b in drain(log.source(), stream))
+    refs = [f"{session}/{e['id']}" for e in written]
+    back = log.source().withdrawn(stream, in_parts[-1].cursor, refs)
+    branch = {refs[n] for n in on_branch(parents)}
+    assert {*refs} - back == branch <= {m.ref for m in at_once}
+    lost = on_branch(parents[:cut]) - on_branch(parents)
+    assert not lost or any(batch.took_back for batch in drain(log.source(), stream, cursor, limit))
+
+
+def test_an_edit_leaves_the_old_branch(files: FilesLog) -> None:
+    session = session_id("a")
+    files.write(session, header(session), entry("a", None), entry("b", "a", "assistant"), entry("c", "b"))
+    files.write(session, entry("d", "a", "assistant"), entry("e", "d"))
+    for limit in (1, 2, 9):
+        assert kept_of(files, session, limit) == ["a", "d", "e"]
+
+
+def test_an_edit_of_an_edit_leaves_both(files: FilesLog) -> None:
+    session = session_id("a")
+    files.write(session, header(session), entry("a", None), entry("b", "a"), entry("c", "b"), entry("d", "b"))
+    files.write(session, entry("e", "d"), entry("f", "a"), entry("g", "f"))
+    for limit in (1, 2, 9):
+        assert kept_of(files, session, limit) == ["a", "f", "g"]
+        stream = stream_of(files, session)
+        read = [m.ref[-1] for m in messages_of(drain(files.source(), stream, limit=limit))]
+        assert read == ["a", "b", "c", "f", "g"], "what is off the branch is not delivered once that is known"
+
+
+def test_what_is_missing_is_bridged_where_it_is_missing(files: FilesLog) -> None:
+    session = session_id("a")
+    files.write(session, header(session), entry("a", "nowhere"), entry("b", "a"), entry("c", None), entry("d", "later"))
+    files.write(session, {"role": "user", "text": "no id"}, entry("later", "d"), entry("g", "g"))
+    assert len(kept_of(files, session)) == 7
+    (stream,) = files.source().streams()
+    assert not any(batch.took_back for batch in drain(files.source(), stream, limit=1))
+
+
+def test_an_entry_without_an_id_counts_with_the_one_before_it(files: FilesLog) -> None:
+    session = session_id("a")
+    said = [{"role": "user", "text": f"no id {n}"} for n in range(2)]
+    files.write(session, header(session), entry("a", None), said[0], entry("b", "a"), said[1], entry("c", "a"))
+    stream = stream_of(files, session)
+    batches = drain(files.source(), stream)
+    read = messages_of(batches)
+    back = files.source().withdrawn(stream, batches[-1].cursor, [m.ref for m in read])
+    assert [m.text for m in read if m.ref not in back] == ["said in a", "no id 0", "said in c"]
+
+
+def test_a_leaf_moves_the_conversation_back(files: FilesLog) -> None:
+    session = session_id("a")
+    leaf = {"type": "leaf", "id": "l", "parentId": "c", "timestamp": iso(START), "targetId": "a"}
+    files.write(session, header(session), entry("a", None), entry("b", "a"), entry("c", "b"), leaf)
+    assert kept_of(files, session) == ["a"]
+    files.write(session, entry("d", "a"))
+    assert kept_of(files, session, 1) == ["a", "d"]
+
+
+def test_a_branch_that_tool_calls_begin_is_seen(files: FilesLog) -> None:
+    session = session_id("a")
+    call, result = tool_call("t", "ls") | {"parentId": "a"}, tool_result("r", "x") | {"parentId": "t"}
+    files.write(session, header(session), entry("a", None), entry("b", "a"), call, result, entry("e", "r"))
+    assert kept_of(files, session) == ["a", "e"]
+
+
+def test_growth_behind_an_edit_costs_no_second_look_at_the_file(
+    files: FilesLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = session_id("a")
+    files.write(session, header(session), entry("a", None), entry("b", "a"), entry("c", "a"))
+    source = files.source()
+    cursor = drain(source, stream_of(files, session), limit=1)[-1].cursor
+    files.write(session, entry("d", "c"))
+
+    def refused(content: Any) -> Any:
+        raise AssertionError("the whole file was read for its tree")
+
+    monkeypatch.setattr(jsonl, "tree_of", refused)
+    (batch,) = drain(files.source(), stream_of(files, session), cursor)
+    assert [m.text for m in batch.messages] == ["said in d"] and not batch.took_back
+
+
+def test_what_another_file_of_the_session_still_holds_is_not_withdrawn(files: FilesLog) -> None:
+    session = session_id("a")
+    files.write(session, header(session), entry("a", None), entry("b", "a"))
+    shutil.copy(files.path(session), f"{files.path(session)}.reset.2026-03-01T04-00-00.000Z")
+    files.write(session, entry("c", "a"))
+    stream = next(s for s in files.source().streams() if s.name.endswith(".jsonl"))
+    refs = [f"{session}/{name}" for name in "abc"]
+    assert files.source().withdrawn(stream, None, refs) == set()
+    os.unlink(f"{files.path(session)}.reset.2026-03-01T04-00-00.000Z")
+    assert files.source().withdrawn(stream, None, refs) == {f"{session}/b"}
+
+
+def test_a_compaction_off_the_branch_begins_no_window(files: FilesLog) -> None:
+    session = session_id("a")
+    lost = {"type": "compaction", "id": "b2", "parentId": "b", "summary": "s"}
+    files.write(session, header(session), entry("a", None), entry("x", "a"), entry("b", "a"), lost, entry("c", "x"))
+    read = messages_of(drain(files.source(), stream_of(files, session)))
+    assert [(m.ref[-1], m.window) for m in read] == [("a", ""), ("x", ""), ("c", "")]
+
+
+def test_links_told_by_their_bytes_are_those_told_by_parsing() -> None:
+    told = 0
+    for path in shared("fixtures", "openclaw").rglob("*.jsonl"):
+        for line in path.read_bytes().splitlines():
+            event = json.loads(line).get("event")
+            raw = compact(event) if isinstance(event, dict) and "type" in event else line
+            found = link(raw, 0, len(raw))
+            if found is not None:
+                told += 1
+                assert found == link_of(json.loads(raw))
+    assert told > 90
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"type":"message","id":"x","parentId":"y",',
+        ',"id":"x","parentId":"y","timestamp":"2026-03-02T09:00:00Z"}',
+        ',"id":"x","parentId":null}',
+    ],
+)
+def test_no_text_can_pass_itself_off_as_a_link(text: str) -> None:
+    for line in (
+        user("u", text),
+        {"type": "custom", "data": text, "id": "u"},
+        {"id": "u", "role": "user", "text": text},
+    ):
+        raw = compact(line)
+        assert link(raw, 0, len(raw)) in (None, link_of(line))
+
+
+@pytest.mark.parametrize("unsure", ["needs_rebuild", "behind", "missing"])
+def test_rows_the_host_has_not_looked_at_count_as_active(rows: SqliteLog, unsure: str) -> None:
+    session = rows.new_session("a")
+    refs = [rows.append(session, "user", f"said {n}", START) for n in range(4)]
+    rows.branch(session, 2)
+    rows.db.execute("PRAGMA foreign_keys = OFF")
+    rows.db.execute(
+        {
+            "needs_rebuild": "UPDATE session_transcript_index_state SET needs_rebuild = 1",
+            "behind": "UPDATE session_transcript_index_state SET indexed_seq = 4",
+            "missing": "DROP TABLE session_transcript_active_events",
+        }[unsure]
+    )
+    stream = stream_of(rows, session)
+    read = everything(rows.source())
+    assert [m.ref for m in read] == refs
+    assert rows.source().withdrawn(stream, None, refs) == set()
+    assert rows.source().get(wanted(read)) == read
+
+
+def test_what_was_taken_back_is_not_read_back(rows: SqliteLog) -> None:
+    session = rows.new_session("a")
+    for n in range(3):
+        rows.append(session, "user", f"said {n}", START)
+    read = everything(rows.source())
+    before = stream_of(rows, session).losses
+    rows.branch(session, 1)
+    assert stream_of(rows, session).losses != before
+    back = rows.source().get(wanted(read))
+    assert back == [read[0], Gone(read[1].ref), Gone(read[2].ref)]
+    assert skipped(batches_of(rows.source()))["off_branch"] == 2
+
+
+def test_growth_takes_nothing_back(rows: SqliteLog) -> None:
+    session = rows.new_session("a")
+    rows.append(session, "user", "one", START)
+    before = stream_of(rows, session).losses
+    rows.append(session, "user", "two", START)
+    assert stream_of(rows, session).losses == before
+
+
+def test_what_a_rewritten_session_holds_no_more_was_taken_back(rows: SqliteLog) -> None:
+    session = rows.new_session("a")
+    anonymous = {"role": "user", "text": "no id", "timestamp": 5000}
+    rows.write(session, user("1", "one"), user("2", "two"), anonymous, anonymous | {"text": "gone without an id"})
+    read = [m.ref for m in everything(rows.source())]
+    before = stream_of(rows, session)
+    rows.rewrite(session, header(session), user("1", "one"), anonymous, user("3", "three"))
+    now = stream_of(rows, session)
+    assert now.losses != before.losses
+    assert rows.source().withdrawn(now, None, [*read, f"{session}/3"]) == {read[1], read[3]}
+
+
+@pytest.mark.parametrize("blob", [True, False])
+def test_a_session_that_went_cold_was_not_taken_back(rows: SqliteLog, blob: bool) -> None:
+    session = rows.new_session("a")
+    for n in range(3):
+        rows.append(session, "user", f"said {n}", START + timedelta(minutes=n))
+    read = everything(rows.source())
+    stream = stream_of(rows, session)
+    rows.cool(session, blob)
+    source = rows.source()
+    assert source.withdrawn(stream, None, [m.ref for m in read]) == set()
+    assert source.fate(stream, None, START) == "gone"
+    again = everything(source)
+    assert [(m.ref, m.text, m.at, m.session, m.scope) for m in again] == [
+        (m.ref, m.text, m.at, m.session, m.scope) for m in read
+    ]
+    assert [s.name.startswith("sqlite:main/cold/" if blob else "file:main/cold/") for s in source.streams()] == [True]
+    assert [m.text for m in source.get(wanted(read)) if isinstance(m, Message)] == [m.text for m in read]
+    assert source.get(wanted(again)) == again
+    rows.db.execute("INSERT INTO memory_session_tombstones VALUES (?, 'main', 'user', 0)", (session,))
+    assert list(rows.source().streams()) == []
+    assert rows.source().get(wanted(again)) == [Gone(m.ref) for m in again]
+
+
+def test_what_was_taken_back_in_the_database_is_so_in_the_files(tmp_path: Path) -> None:
+    rows = SqliteLog(tmp_path)
+    session = rows.new_session("a")
+    refs = [rows.append(session, "user", f"said {n}", START) for n in range(3)]
+    archive = rows.home / "session-sqlite-import-archive" / f"{session}.jsonl.imported-1"
+    archive.parent.mkdir()
+    older = user("older", "never came to the database")
+    archive.write_bytes(b"".join(compact(e) + b"\n" for e in [*rows.events(session), older]))
+
+    def of_the_file() -> Stream:
+        return next(s for s in rows.source().streams() if s.name.startswith("file:"))
+
+    before = of_the_file()
+    assert rows.source().withdrawn(before, None, [*refs, f"{session}/older"]) == set()
+    rows.branch(session, 2)
+    now = of_the_file()
+    assert now.losses != before.losses and now.mark == before.mark
+    assert rows.source().withdrawn(now, None, [*refs, f"{session}/older"]) == {refs[2]}
+
+
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
@@ -949,11 +1469,55 @@ def test_trajectory_is_no_transcript(files: FilesLog) -> None:
         (files.folder / name).write_bytes(line)
     (files.folder / "folder.jsonl").mkdir()
     (files.folder / "session-sqlite-import-archive").mkdir()
-    (files.folder / "session-sqlite-import-archive" / "old.jsonl.imported-1").write_bytes(line)
+    (files.folder / "session-sqlite-import-archive" / "other.jsonl.imported-1").write_bytes(line)
     (files.folder / "dangling.jsonl").symlink_to(files.folder / "nothing")
     source = files.source()
     assert [s.name for s in source.streams()] == [f"file:main/{session}.jsonl"]
     assert [m.text for m in everything(source)] == ["real"]
+
+
+def test_what_is_no_plain_file_is_passed_over(files: FilesLog) -> None:
+    session = files.new_session("a")
+    files.append(session, "user", "real", START)
+    (files.folder / "loop.jsonl").symlink_to("loop.jsonl")
+    os.mkfifo(files.folder / "fifo.jsonl")
+    source = files.source()
+    assert [s.name for s in source.streams()] == [f"file:main/{session}.jsonl"]
+    os.unlink(files.path(session))
+    os.mkfifo(files.path(session))  # between the listing and the reading
+    (stream,) = [Stream(f"file:main/{session}.jsonl", "", "main", session)]
+    with pytest.raises(SourceError):
+        source.read(stream, None, 5)
+
+
+def test_a_topic_outlives_the_session_it_branched_from(files: FilesLog) -> None:
+    session = files.new_session("a")
+    files.append(session, "user", "deleted", START)
+    files.write(f"{session}-topic-42", header(session), user("1", "stays"))
+    files.delete(session)
+    assert [m.text for m in everything(files.source())] == ["stays"]
+
+
+def test_an_unreadable_file_costs_itself_alone(files: FilesLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "abc":
+        files.append(files.new_session(name), "user", f"hello from {name}", START)
+    read = everything(files.source())
+    opened = os.open
+
+    def refused(path: Any, *values: Any, **named: Any) -> int:
+        if str(path) == str(files.path(session_id("b"))):
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(path, *values, **named)
+
+    monkeypatch.setattr(jsonl.os, "open", refused)
+    source = files.source()
+    streams = list(source.streams())
+    assert len(streams) == 3
+    with pytest.raises(SourceError, match="Permission denied"):
+        source.read(streams[1], None, 5)
+    for hint in (None, ""):
+        back = files.source().get(wanted(read, hint))
+        assert [isinstance(m, Gone) for m in back] == [False, True, False]
 
 
 def test_an_archive_of_a_reset_is_history(files: FilesLog) -> None:
@@ -1135,6 +1699,10 @@ def test_a_frame_that_swells_is_a_fault(rows: SqliteLog) -> None:
         "session_transcript_archives",
         "schema_meta",
         "transcript_event_identities",
+        "session_nodes",
+        "session_transcript_index_state",
+        "session_transcript_active_events",
+        "session_transcript_cold_archives",
     ],
 )
 def test_every_other_table_may_be_missing(rows: SqliteLog, table: str) -> None:
@@ -1157,6 +1725,310 @@ def test_the_scope_is_the_agent_that_the_database_names(tmp_path: Path) -> None:
     (read,) = everything(source)
     assert (read.scope, read.stream) == ("work", f"sqlite:folder/{session_id('a')}")
     assert source.get(wanted([read])) == [read]
+
+
+# --- archives --------------------------------------------------------------------------------------------------------
+
+RESET = ".jsonl.reset.2026-03-18T04-02-18.203Z"
+
+
+def lines_of(session: str, *entries: Any) -> bytes:
+    return b"".join((e if isinstance(e, bytes) else compact(e)) + b"\n" for e in [header(session), *entries])
+
+
+@pytest.mark.parametrize(
+    ("name", "packed"),
+    [
+        (f"{{}}{RESET}", False),
+        (f"{{}}{RESET}.26c64bf5.zst", True),
+        ("{}.jsonl.imported-1789885304363", False),
+        ("session-sqlite-import-archive/{}.jsonl.imported-1789885304363", False),
+        ("../session-sqlite-import-archive/{}.jsonl.imported-1789885304363", False),
+        ("../session-sqlite-import-archive/{}.jsonl.imported-1789885304363.zst", True),
+        (f"cold/{'ab' * 32}.jsonl.zst", True),
+    ],
+)
+def test_every_archive_is_history_until_its_session_is_deleted(files: FilesLog, name: str, packed: bool) -> None:
+    session = session_id("a")
+    data = lines_of(session, user("1", "one"), assistant("2", "two"))
+    path = Path(os.path.normpath(files.folder / name.format(session)))
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(zstd.compress(data) if packed else data)
+    source = files.source()
+    read = everything(source)
+    assert [(m.ref, m.session, m.stream) for m in read] == [
+        (f"{session}/{n}", session, f"file:main/{name.format(session)}") for n in "12"
+    ]
+    assert {s.session for s in source.streams()} == {session}
+    for limit in (1, 9):
+        (stream,) = source.streams()
+        assert messages_of(drain(files.source(), stream, limit=limit)) == read
+    assert source.get(wanted(read)) == read and files.source().get(wanted(read, "")) == read
+    (files.folder / f"{session}.jsonl.deleted.2026-03-19T04-02-18.203Z.26c6.zst").write_bytes(b"")
+    assert list(files.source().streams()) == []
+    assert files.source().get(wanted(read)) == [Gone(m.ref) for m in read]
+
+
+@pytest.mark.parametrize("reason", ["memory_session_tombstones", "session_transcript_archives"])
+def test_an_archive_of_a_session_that_the_database_calls_deleted_is_not_history(tmp_path: Path, reason: str) -> None:
+    rows = SqliteLog(tmp_path)
+    session = session_id("a")
+    data = lines_of(session, user("1", "one"))
+    for name in (
+        f"sessions/cold/{'ab' * 32}.jsonl.zst",
+        f"sessions/{session}{RESET}.26c64bf5.zst",
+        f"session-sqlite-import-archive/{session}.jsonl.imported-1",
+    ):
+        path = rows.home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(zstd.compress(data) if name.endswith(".zst") else data)
+    read = everything(rows.source())
+    assert len(read) == 3
+    values = "(?, 'main', 'user', 0)" if reason == "memory_session_tombstones" else "(?, 'g', '', 'deleted', 'x')"
+    rows.db.execute(f"INSERT INTO {reason} VALUES {values}", (session,))
+    assert list(rows.source().streams()) == []
+    assert rows.source().get(wanted(read)) == [Gone(m.ref) for m in read]
+
+
+def archive(files: FilesLog, packed: bytes) -> Path:
+    path = files.folder / f"{session_id('a')}{RESET}.26c64bf5.zst"
+    path.write_bytes(packed)
+    return path
+
+
+def test_the_frames_of_an_archive_are_one_file(files: FilesLog) -> None:
+    data = lines_of(session_id("a"), *(user(str(n), f"said {n} " * 5000) for n in range(9)))
+    third = len(data) // 3
+    archive(files, b"".join(zstd.compress(part) for part in (data[:third], data[third : 2 * third], data[2 * third :])))
+    batches = batches_of(files.source(), limit=2)
+    assert len(messages_of(batches)) == 9 and reasons(batches) == []
+
+
+def test_the_last_line_of_an_archive_needs_no_newline(files: FilesLog) -> None:
+    archive(files, zstd.compress(lines_of(session_id("a"), user("1", "one"))[:-1]))
+    assert [m.text for m in everything(files.source())] == ["one"]
+
+
+@pytest.mark.parametrize("harm", ["cut", "second frame", "no frame"])
+@pytest.mark.parametrize("limit", [1, 100])
+def test_of_a_damaged_archive_the_lines_before_the_damage_are_read(files: FilesLog, harm: str, limit: int) -> None:
+    texts = [hashlib.sha256(str(n).encode()).hexdigest() * 40 for n in range(200)]
+    data = lines_of(session_id("a"), *(user(str(n), text) for n, text in enumerate(texts)))
+    packed = zstd.compress(data)
+    half = data.index(b"\n", len(data) // 2) + 1
+    harmed = {
+        "cut": packed[: len(packed) // 2],
+        "second frame": zstd.compress(data[:half]) + b"\xff" * 400 + zstd.compress(data[half:]),
+        "no frame": data,
+    }
+    archive(files, harmed[harm])
+    source = files.source()
+    batches = batches_of(source, limit=limit)
+    read = [m.text for m in messages_of(batches)]
+    assert read == texts[: len(read)] and len(read) < 200 and bool(read) == (harm != "no frame")
+    assert reasons(batches) == ["zstd"]
+    (stream,) = source.streams()
+    again = source.read(stream, batches[-1].cursor, 5)
+    assert again.messages in ([], ()) and again.end and (not again.faults or harm == "no frame")
+
+
+def test_an_archive_that_swells_is_one_fault(files: FilesLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "CONTENT_LIMIT", 1 << 20)
+    archive(files, zstd.compress(b"x" * (50 << 20)))
+    tracemalloc.start()
+    batches = batches_of(files.source())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert reasons(batches) == ["oversize"] and messages_of(batches) == []
+    assert peak < 8 << 20
+
+
+def test_an_archive_is_unpacked_once_for_all_its_excerpts(files: FilesLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive(files, zstd.compress(lines_of(session_id("a"), *(user(str(n), f"said {n}") for n in range(50)))))
+    source = files.source()
+    unpacked = 0
+    unpack = lines._unpacked
+
+    def counting(*values: Any) -> Any:
+        nonlocal unpacked
+        unpacked += 1
+        return unpack(*values)
+
+    monkeypatch.setattr(lines, "_unpacked", counting)
+    (stream,) = source.streams()
+    read = messages_of(drain(source, stream, limit=5))
+    for message_ in read:
+        assert source.get(wanted([message_])) == [message_]
+    assert unpacked == 1
+    monkeypatch.setattr(jsonl, "KEPT_UNPACKED", 10)
+    other = files.source()
+    assert messages_of(drain(other, stream)) == read and other._folders
+    assert all(folder._unpacked is None for folder in other._folders.values())
+
+
+def test_what_the_database_says_of_a_session_holds_for_its_archive(tmp_path: Path) -> None:
+    rows = SqliteLog(tmp_path)
+    child = rows.new_session("c", "agent:main:subagent:1")
+    group = rows.new_session("g", "agent:main:main", chat_type="group")
+    folder = rows.home / "session-sqlite-import-archive"
+    folder.mkdir()
+    for session in (child, group):
+        (folder / f"{session}.jsonl.imported-1").write_bytes(lines_of(session, user("1", "whose?")))
+    streams = [s for s in rows.source().streams() if s.name.startswith("file:")]
+    assert [s.kind for s in streams] == ["host", "group"]
+    read = [m for s in streams for m in messages_of(drain(rows.source(), s))]
+    assert notes(read) == [("host", "subagent"), ("participant", "")]
+
+
+def test_a_session_without_a_window_is_told_by_its_node(rows: SqliteLog) -> None:
+    sessions = [rows.new_session(name) for name in "abcd"]
+    rows.db.execute("PRAGMA foreign_keys = OFF")
+    rows.db.execute("DELETE FROM session_windows")
+    nodes = [
+        ("agent:main:subagent:1", None, None),
+        ("agent:main:odd", None, "agent:main:main"),
+        ("agent:main:odder", "cron", None),
+        ("agent:main:plain", "operator", None),
+    ]
+    for session, (key, via, spawned_by) in zip(sessions, nodes, strict=True):
+        rows.db.execute("INSERT INTO session_nodes VALUES (?, ?, ?, ?)", (key, session, via, spawned_by))
+        rows.write(session, user("1", "task"))
+    assert [s.kind for s in rows.source().streams()] == ["host", "host", "host", "direct"]
+    assert notes(everything(rows.source())) == [("host", n) for n in ("subagent", "subagent", "cron")] + [("owner", "")]
+
+
+# --- what became of a stream -----------------------------------------------------------------------------------------
+
+
+def fate_of(log: FilesLog | SqliteLog, session: str, change: Callable[[], Any]) -> str:
+    """What is said of the session's first stream after `change`."""
+    stream = stream_of(log, session)
+    cursor = drain(log.source(), stream)[-1].cursor
+    change()
+    try:
+        assert stream.name not in {s.name for s in log.source().streams()}
+    except SourceError:
+        pass
+    return log.source().fate(stream, cursor, START)
+
+
+def test_a_file_that_is_gone_was_deleted_unless_another_holds_its_session(files: FilesLog) -> None:
+    session = files.new_session("a")
+    files.append(session, "user", "hello", START)
+    files.append(files.new_session("b"), "user", "stays", START)
+    path = files.path(session)
+    reset = Path(f"{path}.reset.2026-03-18T04-02-18.203Z")
+    assert fate_of(files, session, lambda: path.rename(reset)) == "gone"
+    shutil.copy(reset, f"{path}.reset.2026-03-19T04-02-18.203Z")
+    assert fate_of(files, session, reset.unlink) == "gone"
+    last = Path(f"{path}.reset.2026-03-19T04-02-18.203Z")
+    assert fate_of(files, session, lambda: last.rename(files.folder / "renamed-by-hand.jsonl")) == "gone"
+    session = "renamed-by-hand"
+    assert fate_of(files, session, (files.folder / "renamed-by-hand.jsonl").unlink) == "deleted"
+
+
+def test_a_file_under_another_name_is_known_by_its_header(files: FilesLog) -> None:
+    files.write("odd-name", header(session_id("a")), user("1", "hello"))
+    shutil.copy(files.path("odd-name"), files.path("another"))
+    assert fate_of(files, "odd-name", files.path("odd-name").unlink) == "gone"
+
+
+@pytest.mark.parametrize("place", ["agents", "agents/main", "agents/main/sessions"])
+def test_a_place_that_is_not_there_was_not_deleted(files: FilesLog, place: str) -> None:
+    session = files.new_session("a")
+    files.append(session, "user", "hello", START)
+    (files.root / "agents" / "other" / "sessions").mkdir(parents=True)
+    assert fate_of(files, session, lambda: (files.root / place).rename(files.root / "elsewhere")) == "lost"
+
+
+def test_a_database_that_is_not_there_or_not_readable_lost_its_sessions(tmp_path: Path) -> None:
+    for number, change in enumerate(
+        [lambda rows: os.unlink(rows.path), lambda rows: damage(rows.path, lambda data: b"not a database, " * 400)]
+    ):
+        rows = SqliteLog(tmp_path / str(number))
+        session = rows.new_session("a")
+        rows.append(session, "user", "hello", START)
+        (rows.home / "sessions").mkdir()
+        rows.db.close()
+        assert fate_of(rows, session, lambda change=change, rows=rows: change(rows)) == "lost"  # type: ignore[misc]
+
+
+def test_a_database_that_is_held_says_nothing_yet(rows: SqliteLog, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    monkeypatch.setattr(foreign, "BUSY_MS", 20)
+    session = rows.new_session("a")
+    rows.append(session, "user", "hello", START)
+    assert fate_of(rows, session, rows.hold) == "lost"
+
+
+def test_rows_that_are_gone_were_deleted_unless_an_archive_holds_or_will_hold_them(tmp_path: Path) -> None:
+    def deleted(rows: SqliteLog, session: str) -> None:
+        rows.delete(session)
+
+    def forgotten(rows: SqliteLog, session: str) -> None:
+        rows.db.execute("INSERT INTO memory_session_tombstones VALUES (?, 'main', 'user', 0)", (session,))
+
+    def without_a_word(rows: SqliteLog, session: str) -> None:
+        rows.db.execute("DELETE FROM session_windows WHERE session_id = ?", (session,))
+
+    def back_to_files(rows: SqliteLog, session: str) -> None:
+        data = lines_of(session, *rows.events(session)[1:])
+        without_a_word(rows, session)
+        (rows.home / "sessions").mkdir()
+        (rows.home / "sessions" / f"{session}.jsonl").write_bytes(data)
+
+    def archive_to_come(rows: SqliteLog, session: str) -> None:
+        without_a_word(rows, session)
+        rows.db.execute("INSERT INTO session_transcript_archives VALUES (?, 'g0', '', 'reset', 'x')", (session,))
+
+    def cold_file_to_come(rows: SqliteLog, session: str) -> None:
+        file = rows.cool(session, blob=False)
+        assert file is not None
+        file.unlink()
+
+    told = {}
+    for change in (deleted, forgotten, without_a_word, back_to_files, archive_to_come, cold_file_to_come):
+        rows = SqliteLog(tmp_path / change.__name__)
+        session = rows.new_session("a")
+        rows.append(session, "user", "hello", START)
+        told[change.__name__] = fate_of(rows, session, lambda c=change, r=rows, s=session: c(r, s))  # type: ignore[misc]
+    assert told == {
+        "deleted": "deleted",
+        "forgotten": "deleted",
+        "without_a_word": "deleted",
+        "back_to_files": "gone",
+        "archive_to_come": "lost",
+        "cold_file_to_come": "lost",
+    }
+
+
+def test_a_file_that_moved_into_the_database_is_gone(tmp_path: Path) -> None:
+    rows = SqliteLog(tmp_path)
+    session = session_id("a")
+    path = rows.home / "sessions" / f"{session}.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(lines_of(session, user("1", "hello")))
+
+    def migrate() -> None:
+        rows.new_session("a")
+        rows.write(session, user("1", "hello"))
+        shutil.rmtree(path.parent)
+
+    assert fate_of(rows, session, migrate) == "gone"
+
+
+def test_the_same_entry_with_another_text_in_each_era_is_read_back_by_its_own_stream(tmp_path: Path) -> None:
+    rows = SqliteLog(tmp_path)
+    session = rows.new_session("a")
+    rows.write(session, user("1", "in the database"))
+    (rows.home / "sessions").mkdir()
+    (rows.home / "sessions" / f"{session}.jsonl").write_bytes(lines_of(session, user("1", "in the file")))
+    source = rows.source()
+    read = everything(source)
+    assert [m.ref for m in read] == [f"{session}/1"] * 2
+    for message_ in read:
+        for hint in (message_.location, ""):
+            assert source.get(wanted([message_], hint)) == [message_]
 
 
 # --- where it looks, and what it says when it cannot read ------------------------------------------------------------
@@ -1264,9 +2136,10 @@ def test_a_damaged_agent_stops_no_other(tmp_path: Path, damaged: str) -> None:
     source = TranscriptSource(Folders(None, tmp_path))
     source.check()
     listed: list[Stream] = []
-    with pytest.raises(SourceCorrupt, match=damaged):
+    with pytest.raises(SourceCorrupt, match=damaged) as failed:
         for stream in source.streams():
             listed.append(stream)  # noqa: PERF402 - what came before the error counts
+    assert failed.value.parts == (f"file:{damaged}/", f"sqlite:{damaged}/")
     assert [stream.scope for stream in listed] == [healthy]
     read = messages_of(drain(source, listed[0]))
     assert [m.text for m in read] == [f"hello from {healthy}"]
@@ -1334,9 +2207,8 @@ def test_a_damaged_agent_costs_the_others_no_vector(tmp_path: Path, db_path: Pat
 
 
 def test_a_held_database_is_busy(rows: SqliteLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    from clawmark_sources.openclaw import sqlite
 
-    monkeypatch.setattr(sqlite, "BUSY_MS", 20)
+    monkeypatch.setattr(foreign, "BUSY_MS", 20)
     rows.append(rows.new_session("a"), "user", "hello", START)
     read = everything(rows.source())
     rows.db.execute("PRAGMA journal_mode = DELETE")
@@ -1360,10 +2232,11 @@ def test_a_writer_does_not_hold_up_the_reader(rows: SqliteLog) -> None:
 def test_a_database_that_is_opened_while_it_is_read_is_read_again(
     rows: SqliteLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from clawmark_sources.openclaw import sqlite
 
     rows.append(rows.new_session("a"), "user", "hello", START)
     rows.db.close()
+    from clawmark_sources.openclaw import sqlite
+
     forgotten = sqlite._Open.forgotten
 
     def opened_meanwhile(self: Any) -> frozenset[str]:

@@ -26,6 +26,8 @@ from clawmark.errors import (
     DatabaseUnwritable,
     UsageError,
 )
+from clawmark.memory import Memory
+from clawmark.settings import Settings
 from clawmark.store import copy as copies
 from clawmark.store import db, facts, files, keyfile, migrations, recovery, sidecar
 
@@ -679,7 +681,7 @@ WRONG = {
     "table is missing": ("DROP TABLE facts", "the table 'facts' is missing"),
     "index is missing": ("DROP INDEX memory_events_by_key", "memory_events_by_key' is missing"),
     "column": ("ALTER TABLE facts ADD COLUMN more", "the table 'facts' is not as"),
-    "step": ("DELETE FROM schema_version WHERE version = 3", "endpoint"),
+    "step": ("DELETE FROM schema_version WHERE version = 4", "losses"),
 }
 
 
@@ -1218,3 +1220,26 @@ def test_a_backup_that_could_not_be_restored_says_so_in_few_words(
     connection.close()
     backup(filled, tmp_path / "mine.db")
     assert "would refuse it" in caplog.text and len(caplog.text) < 2000
+
+
+def test_a_session_that_was_deleted_since_stays_so_after_a_restore(db_path: Path, tmp_path: Path, clock: Clock) -> None:
+    one, other = Log("one"), Log("other")
+    said = one.say("the surprise is a kayak", "s1")
+    other.copy(said, "s1", ref="s1/entry0001")
+    other.say("the boat is called Sira", "s2")
+
+    def memory() -> Memory:
+        return Memory.open(Settings(db_path=db_path, embedder="none"), sources=[one, other], clock=clock)
+
+    with memory() as before:
+        before.sync()
+    made = backup(db_path, tmp_path / "mine.db")
+    one.end("s1", "deleted")
+    with memory() as now:
+        now.sync()
+    restore(db_path, made)
+    with memory() as after:
+        assert not recalled(after, "kayak") and recalled(after, "boat")
+        after.sync()
+        assert not recalled(after, "kayak") and recalled(after, "boat")
+        assert not {"memory.db", "memory.db-wal"} & residue(db_path.parent, "kayak").keys()

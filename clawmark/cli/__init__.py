@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,7 +16,7 @@ import click
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
-    from clawmark.model import SpaceStatus
+    from clawmark.model import SourceStatus, SpaceStatus
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object (documented in docs/cli.md).")
 _SCOPE = click.option("--scope", metavar="NAME", help="Whose memory: an agent's name.")
@@ -70,7 +70,8 @@ def search(query: str, limit: int | None, scope: str | None, as_json: bool) -> N
     for fact in found.facts:
         click.echo(f"{fact.key}: {defuse(fact.value)}  ({fact.source}, {fact.scope})")
     for excerpt in found.recalled:
-        click.echo(f"{excerpt.at:%Y-%m-%d}  {excerpt.role:<9}  {defuse(excerpt.excerpt)}")
+        when = "unknown   " if excerpt.at is None else f"{excerpt.at:%Y-%m-%d}"
+        click.echo(f"{when}  {excerpt.role:<9}  {defuse(excerpt.excerpt)}")
     if not found.facts and not found.recalled:
         click.echo("nothing found", err=True)
     for line in why:
@@ -196,11 +197,16 @@ def status(as_json: bool) -> None:
         state = memory.status()
     if as_json:
         return _print_json(state.as_json())
-    source, filling = state.source, state.filling
+    filling = state.filling
     click.echo(f"database  {state.path}  ({state.bytes:,} bytes)")
-    click.echo(f"source    {source.name}: {source.where}, {source.streams} sessions" if source else "source    none")
-    click.echo(f"scopes    {', '.join(state.scopes) or 'none'}")
+    _show_sources(state.sources)
+    scopes = [
+        f"{scope} ({state.scope_names[scope]})" if scope in state.scope_names else scope for scope in state.scopes
+    ]
+    click.echo(f"scopes    {', '.join(scopes) or 'none'}")
     click.echo(f"passages  {state.passages:,}")
+    if state.kept_texts:
+        click.echo(f"texts     {state.kept_texts:,} kept, masked: their host deletes its old logs")
     click.echo(f"facts     {state.facts:,}")
     click.echo(f"embedder  {state.embedder}")
     click.echo(f"vectors   {_vectors(state.space) if state.space else 0}")
@@ -211,6 +217,26 @@ def status(as_json: bool) -> None:
     click.echo(f"pending   {waiting or 'none'}{given_up}")
     for problem in state.problems:
         click.echo(f"problem   {problem}")
+
+
+def _show_sources(sources: Sequence[SourceStatus]) -> None:
+    """Those that are there, or that something was read from."""
+    shown = [source for source in sources if source.state != "not there" or source.streams]
+    for source in shown:
+        click.echo(f"source    {source.name} ({source.state}): {source.where}")
+        if not source.streams:
+            continue
+        behind = f", {source.behind:,} changed since" if source.behind else ""
+        click.echo(f"          {source.streams:,} streams{behind}; {source.seen:,} entries read, {source.kept:,} kept")
+        if source.dropped:
+            reasons = sorted(source.dropped.items(), key=lambda pair: (-pair[1], pair[0]))
+            click.echo(f"          left out: {', '.join(f'{reason} {count:,}' for reason, count in reasons)}")
+        times = [("newest message", source.newest), ("log written", source.written)]
+        said = ", ".join(f"{what} {at:%Y-%m-%d %H:%M} UTC" for what, at in times if at is not None)
+        if said:
+            click.echo(f"          {said}")
+    if not shown:
+        click.echo("source    none")
 
 
 def _vectors(space: SpaceStatus) -> str:

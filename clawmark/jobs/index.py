@@ -7,7 +7,6 @@ nothing else: reading a log again changes nothing.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from bisect import bisect, insort
 from collections import Counter
@@ -21,11 +20,13 @@ import apsw
 from clawmark import clean
 from clawmark.erase import erase_passages
 from clawmark.errors import DatabaseBusy, SourceAbsent, SourceBusy, SourceDrift, SourceError
-from clawmark.model import Batch, Fault, Message, Progress, Stream, digest
+from clawmark.jobs.prepare import UNDATED, How, Prepared, prepare
+from clawmark.model import Batch, Fault, Progress, Stream
 from clawmark.source import MessageSource
-from clawmark.store import cursors, events, lexicon, passages, vectors
+from clawmark.store import cursors, events, kept, lexicon, passages, streams, vectors
 from clawmark.store.db import transaction
-from clawmark.text import canonical, length_in_letters, lexical, split
+from clawmark.store.streams import cursor_name
+from clawmark.text import PARTS_VERSION
 
 BATCH = 500
 """Messages asked of a source at once."""
@@ -38,9 +39,9 @@ SILENCE_MS = 6 * 3_600_000
 
 SAME_MOMENT_MS = 2_000
 SAME_LONG_TEXT_MS = 600_000
-LONG_TEXT = 40
 """Two messages with the same text are one utterance within 2 s, or within 10 minutes when it has 40 characters: a
-repeated "ok" and a sentence said again months later stay their own."""
+repeated "ok" and a sentence said again months later stay their own. Of two logs of one session each may stamp a message
+when it likes, and holds it once: there any text within 10 minutes is the other log's copy, which nobody else is yet."""
 
 ENTRY_ID_LENGTH = 8
 """A shorter entry id may be a mere count; two of them being equal says nothing."""
@@ -48,8 +49,11 @@ ENTRY_ID_LENGTH = 8
 COPIES = 4
 """How many earlier utterances of the same text, the nearest in time, are asked whether they are copies."""
 
-VECTOR_LETTERS = 20
-"""Shorter passages are found by their words; a vector of "ok, thanks" is near everything."""
+PARTS_PLACES = 100
+"""A recipe's last two digits say how texts are split."""
+
+TAKEN_BACK = 500
+"""Refs that a source is asked about at once."""
 
 FAULT_EVENTS = 20
 """Unreadable entries of one batch that get an event of their own; the rest shares one."""
@@ -62,6 +66,7 @@ class Tally:
     read: int = 0
     kept: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
+    withdrawn: int = 0
     failures: list[SourceError] = field(default_factory=list)
 
 
@@ -74,30 +79,6 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    own: str
-    context: str
-    wants_vector: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A message ready to be written; `follows` is False where something that was left out stands before it.
-
-    One without parts is left out itself; what an earlier version of it left behind goes.
-    """
-
-    message: Message
-    at: int
-    content_key: bytes
-    text_hash: bytes
-    author: str | None
-    long: bool
-    follows: bool
-    parts: Sequence[Part]
-
-
-@dataclass(frozen=True, slots=True)
 class Thread:
     """Where a stream stands: the conversation that goes on, and the passage that the next one follows."""
 
@@ -106,22 +87,42 @@ class Thread:
     at: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What one pass saw of a source.
+
+    names    all streams that exist now
+    spared   beginnings of the names of streams that could not be listed: they are none that are gone
+    """
+
+    names: frozenset[str]
+    spared: tuple[str, ...] = ()
+
+
 def index(
     connection: apsw.Connection,
     path: Path,
     source: MessageSource,
     *,
     rules: clean.Rules,
+    keep_text: bool,
     clock: Callable[[], datetime],
     tally: Tally,
     progress: Progress,
-) -> set[str] | None:
-    """Read everything that is new; returns the names of all streams that exist now, None where there is no log.
+) -> Listed | None:
+    """Read everything that is new; None where there is no log, or where a part of it could not be read.
 
     A stream that cannot be read is put on `tally.failures` and the others go on; a busy source raises SourceBusy.
+    keep_text: whether the text of what a host deletes by itself is kept.
     """
-    known = passages.known_streams(connection, source.name)
+    _begin(connection, path, source, keep_text and source.expires, clock())
+    known = streams.known(connection, source.name)
+    buried = streams.deleted_sessions(connection)
+    how = How(rules, clock(), keep_text and source.expires, {k for k, at in buried.items() if at != source.name})
     seen: set[str] = set()
+    opened: list[Stream] = []
+    whole = True
+    spared: tuple[str, ...] = ()
     group = Group()
 
     def flush() -> None:
@@ -133,9 +134,7 @@ def index(
 
     def failed(failure: SourceError, scope: str | None) -> None:
         tally.failures.append(failure)
-        if not events.is_known(connection, "source_failed", source.name, str(failure)):  # not one per try
-            with transaction(connection, path):
-                events.add(connection, "source_failed", clock(), source=source.name, scope=scope, detail=str(failure))
+        note_failure(connection, path, source.name, failure, scope, clock())
 
     try:
         for stream in source.streams():
@@ -144,20 +143,25 @@ def index(
                     SourceDrift(f"two streams of {source.name} are called {stream.name}; one is not read."),
                     stream.scope,
                 )
+                whole = False
                 continue
             seen.add(stream.name)
-            old = known.get(stream.name)
-            if old is not None and (old.mark, old.place) == (stream.mark, source.place):
+            if buried.get((stream.scope, stream.session)) == source.name:
+                with transaction(connection, path):
+                    streams.lift_session(connection, stream.scope, stream.session)
+            if _is_read(known.get(stream.name), stream, source.place):
                 continue
             try:
-                for read in _reads(connection, source, stream, rules):
+                for read in _reads(connection, source, stream, how):
                     group.add(read)
                     if group.is_full():
                         flush()
+                opened.append(stream)
             except SourceBusy:
                 raise
             except SourceError as failure:
                 failed(failure, stream.scope)
+                whole = False
     except SourceBusy:
         flush()
         raise
@@ -165,8 +169,69 @@ def index(
         return None
     except SourceError as failure:  # what could be listed was read; a log that cannot be listed is none that is gone
         failed(failure, None)
+        spared = failure.parts
+        whole = whole and bool(spared)
     flush()
-    return seen
+    for stream in opened:
+        tally.withdrawn += _take_back(connection, path, source, stream, clock)
+    return Listed(frozenset(seen), spared) if whole else None
+
+
+def note_failure(
+    connection: apsw.Connection, path: Path, source: str, failure: SourceError, scope: str | None, now: datetime
+) -> None:
+    """One event for a failure, however often it is met."""
+    if not events.is_known(connection, "source_failed", source, str(failure)):
+        with transaction(connection, path):
+            events.add(connection, "source_failed", now, source=source, scope=scope, detail=str(failure))
+
+
+def _is_read(old: streams.Known | None, stream: Stream, place: str) -> bool:
+    if old is None or old.expired:
+        return False
+    return (old.mark, old.losses, old.place) == (stream.mark, stream.losses, place)
+
+
+def _begin(connection: apsw.Connection, path: Path, source: MessageSource, keeps: bool, now: datetime) -> None:
+    """Have the log read anew when it was read under other rules, or without keeping texts that are to be kept now."""
+    recipe, keeping = f"recipe:{source.name}", f"keep:{source.name}"
+    old_recipe, old_keeping = cursors.get(connection, recipe), cursors.get(connection, keeping)
+    new_recipe, new_keeping = str(clean.RECIPE), "on" if keeps else "off"
+    if (old_recipe, old_keeping) == (new_recipe, new_keeping):
+        return
+    with transaction(connection, path):
+        if old_recipe != new_recipe or keeps:
+            streams.read_again(connection, source.name)
+        cursors.put(connection, recipe, new_recipe, now)
+        cursors.put(connection, keeping, new_keeping, now)
+
+
+def _take_back(
+    connection: apsw.Connection, path: Path, source: MessageSource, stream: Stream, clock: Callable[[], datetime]
+) -> int:
+    """Erase what the host has taken back of a stream that was just read; returns the number of passages erased."""
+    known = streams.known_one(connection, source.name, stream.name)
+    if known is None or known.losses == stream.losses:
+        return 0
+    cursor = own_cursor(cursors.get(connection, cursor_name(source.name, stream.name)))
+    erased, after = 0, ""
+    while refs := streams.refs(connection, known.id, after, TAKEN_BACK):
+        after = refs[-1]
+        gone = source.withdrawn(stream, cursor, refs)
+        if not gone:
+            continue
+        with transaction(connection, path):
+            orphans: list[int] = []
+            for ref in sorted(gone.intersection(refs)):
+                orphans += passages.drop_ref(connection, ref, known.id)
+            erase_passages(connection, orphans, clock())
+            if orphans:
+                detail = f"taken back: {len(orphans)}"
+                events.add(connection, "prune", clock(), source=source.name, scope=stream.scope, detail=detail)
+        erased += len(orphans)
+    with transaction(connection, path):
+        streams.set_losses(connection, known.id, stream.losses)
+    return erased
 
 
 @dataclass(slots=True)
@@ -197,16 +262,18 @@ class Read:
     dropped: Counter[str]
 
 
-def _reads(connection: apsw.Connection, source: MessageSource, stream: Stream, rules: clean.Rules) -> Iterator[Read]:
+def _reads(connection: apsw.Connection, source: MessageSource, stream: Stream, how: How) -> Iterator[Read]:
     """The batches of a stream from its cursor to its end."""
-    start = _decode(cursors.get(connection, cursor_name(source.name, stream.name)))[0]
-    end = False
+    start, thread = _decode(cursors.get(connection, cursor_name(source.name, stream.name)))
+    latest, end = passages.from_ms(thread.at), False
     while not end:
         batch = source.read(stream, start, BATCH)
         if not batch.end and batch.cursor == start:
             raise SourceDrift(f"{source.name} does not get on in {stream.name}; its adapter is at fault.")
-        yield Read(stream, start, batch, *prepare(batch, rules))
+        prepared, dropped = prepare(batch, how, UNDATED if batch.restarted else latest)
+        yield Read(stream, start, batch, prepared, dropped)
         start, end = batch.cursor, batch.end
+        latest = next((item.message.at for item in reversed(prepared) if item.parts), latest)
 
 
 def _commit(
@@ -219,7 +286,7 @@ def _commit(
 ) -> None:
     """Write a group of batches and their cursors in one transaction; many small streams share one wait for the disk."""
     now = clock()
-    total = Written()
+    kept_count = known_count = 0
     with transaction(connection, path):
         seen = Seen.of(connection, source.name, [item for read in group for item in read.prepared])
         for read in group:
@@ -231,28 +298,36 @@ def _commit(
                 raise DatabaseBusy(f"another process moved the cursor {name}; try again.")
             if batch.restarted:
                 thread = Thread()
-            row_id = passages.stream_id(connection, source.name, source.place, stream)
-            thread = _write(connection, row_id, stream, read.prepared, thread, seen, total, now)
+            row_id = streams.put(connection, source.name, source.place, stream)
+            written = Written()
+            thread = _write(connection, row_id, read, thread, seen, written, now)
             for fault in _fault_details(batch.faults):
                 events.add(connection, "skip_line", now, source=source.name, scope=stream.scope, detail=fault)
             new = _encode(batch.cursor, thread)
             if new != value:
                 cursors.advance(connection, name, value, new, now)
+            counts = read.dropped + Counter({streams.KEPT: written.kept + written.known})
+            streams.count(connection, row_id, counts, anew=batch.restarted)
+            if batch.took_back or (batch.restarted and start is not None):
+                streams.set_losses(connection, row_id, streams.IN_DOUBT)
             if batch.end:
-                passages.set_mark(connection, row_id, stream.mark)
+                streams.set_mark(connection, row_id, stream.mark)
+            kept_count += written.kept
+            known_count += written.known
     tally.read += sum(len(read.batch.messages) for read in group)
-    tally.kept += total.kept
+    tally.kept += kept_count
     for read in group:
         tally.dropped.update(read.dropped)
-    tally.dropped.update({"known": total.known} if total.known else {})
-
-
-def cursor_name(source: str, stream: str) -> str:
-    return f"index:{source}:{stream}"
+    tally.dropped.update({"known": known_count} if known_count else {})
 
 
 def _encode(cursor: str, thread: Thread) -> str:
     return json.dumps([cursor, thread.conversation, thread.passage, thread.at], ensure_ascii=False)
+
+
+def own_cursor(value: str | None) -> str | None:
+    """The source's own cursor in what is stored for a stream."""
+    return _decode(value)[0]
 
 
 def _decode(value: str | None) -> tuple[str | None, Thread]:
@@ -260,64 +335,6 @@ def _decode(value: str | None) -> tuple[str | None, Thread]:
         return None, Thread()
     cursor, conversation, passage, at = json.loads(value)
     return cursor, Thread(conversation, passage, at)
-
-
-def prepare(batch: Batch, rules: clean.Rules) -> tuple[list[Prepared], Counter[str]]:
-    """Clean, split and put into lexicon form. Pure; everything costly happens here, outside the transaction."""
-    dropped: Counter[str] = Counter(batch.skipped)
-    dropped.update(Counter(fault.reason for fault in batch.faults))
-    before = None if batch.before is None else clean.clean(batch.before, rules)
-    said = lexical(split(before.text)[-1]) if isinstance(before, clean.Kept) else None
-    prepared: list[Prepared] = []
-    for message in batch.messages:
-        result = clean.clean(message, rules)
-        if isinstance(result, clean.Dropped):
-            dropped[result.reason] += 1
-            said = None
-            prepared.append(Prepared(message, passages.to_ms(message.at), b"", b"", None, False, False, ()))
-            continue
-        follows = said is not None
-        parts: list[Part] = []
-        for text in split(result.text):
-            own = lexical(text)
-            parts.append(
-                Part(own_words(message, result.author, own), said or "", length_in_letters(text) >= VECTOR_LETTERS)
-            )
-            said = own
-        prepared.append(
-            Prepared(
-                message,
-                passages.to_ms(message.at),
-                content_key(message, result.text),
-                digest(message.text),
-                result.author,
-                len(result.text) >= LONG_TEXT,
-                follows,
-                parts,
-            )
-        )
-    return prepared, dropped
-
-
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
-
-
-def own_words(message: Message, author: str | None, said: str) -> str:
-    """The lexicon's own column for text `said` (in lexicon form): date and speaker in words stand before it, so that
-    "in May" and a name find what was said then and by whom."""
-    at = message.at
-    speaker = lexical(author) if author else message.role
-    return f"{_DAYS[at.weekday()]} {at.day} {_MONTHS[at.month - 1]} {at.year} {speaker}: {said}"
-
-
-def content_key(message: Message, text: str) -> bytes:
-    """What all copies of one utterance share."""
-    said = "\0".join((message.scope, message.origin, canonical(text)))
-    return hashlib.blake2b(said.encode(), digest_size=16).digest()
 
 
 def _fault_details(faults: Sequence[Fault]) -> list[str]:
@@ -335,6 +352,7 @@ class Seen:
     conversations   id → (scope, session, window)
     """
 
+    source: str
     refs: dict[str, list[passages.KnownRef]]
     said: dict[bytes, list[tuple[int, int]]]
     conversations: dict[int, tuple[str, str, str] | None] = field(default_factory=dict)
@@ -342,6 +360,7 @@ class Seen:
     @classmethod
     def of(cls, connection: apsw.Connection, source: str, prepared: Sequence[Prepared]) -> Seen:
         return cls(
+            source,
             passages.refs_known(connection, source, [item.message.ref for item in prepared]),
             passages.said(connection, [item.content_key for item in prepared]),
         )
@@ -350,8 +369,7 @@ class Seen:
 def _write(
     connection: apsw.Connection,
     stream_row: int,
-    stream: Stream,
-    prepared: Sequence[Prepared],
+    read: Read,
     thread: Thread,
     seen: Seen,
     written: Written,
@@ -359,23 +377,50 @@ def _write(
 ) -> Thread:
     """Write a batch, count it in `written`; returns where the stream now stands."""
     thread = _still_there(connection, thread)
-    for item in prepared:
+    newest = max((item.at for item in read.prepared if item.parts and item.message.dated), default=None)
+    if newest is not None:
+        streams.saw(connection, stream_row, newest)
+    for item in read.prepared:
         if _drop_changed(connection, stream_row, item, seen, now):
             thread = _still_there(connection, thread)
         if not item.parts:
             continue
-        ids = _known_passages(connection, item, seen)
+        ids = _known_passages(connection, item, seen, read.batch.renumbered)
+        if ids and not _is_up_to_date(connection, item, ids):
+            _erase(connection, ids, seen, now)
+            thread, ids = _still_there(connection, thread), []
         if ids:
             written.known += 1
             conversation = passages.conversation_of(connection, ids[-1])
         else:
-            conversation = _conversation(connection, stream, item, thread, seen)
+            conversation = _conversation(connection, read.stream, item, thread, seen)
             ids = _insert(connection, conversation, item, thread)
             insort(seen.said.setdefault(item.content_key, []), (item.at, ids[0]))
             written.kept += 1
+        for passage_id, part in zip(ids, item.parts, strict=False):
+            if part.text:
+                kept.put(connection, passage_id, part.text)
         _refer(connection, stream_row, item, ids, seen)
+        if read.batch.renumbered:
+            passages.drop_other_names(connection, ids, stream_row, read.batch.renumbered)
         thread = Thread(conversation, ids[-1], item.at)
     return thread
+
+
+def _is_up_to_date(connection: apsw.Connection, item: Prepared, ids: Sequence[int]) -> bool:
+    """Whether these passages hold the message as it is cleaned and split today; those that only say otherwise are told."""
+    made = passages.made(connection, ids)
+    if all(one.recipe == clean.RECIPE for one in made):
+        return True
+    same = len(ids) == len(item.parts) and all(
+        one.recipe % PARTS_PLACES == PARTS_VERSION
+        and one.content_key in (item.content_key, item.old_key)
+        and one.author == item.author
+        for one in made
+    )
+    if same:
+        passages.remake(connection, ids, clean.RECIPE, item.content_key)
+    return same
 
 
 def _refer(connection: apsw.Connection, stream_row: int, item: Prepared, ids: Sequence[int], seen: Seen) -> None:
@@ -400,16 +445,25 @@ def _drop_changed(connection: apsw.Connection, stream_row: int, item: Prepared, 
     if not any(ref.stream_id == stream_row and ref.text_hash != item.text_hash for ref in known):
         return False
     orphans = passages.drop_ref(connection, item.message.ref, stream_row)
-    keys = passages.content_keys(connection, orphans)
-    erase_passages(connection, orphans, now)
     seen.refs[item.message.ref] = [ref for ref in known if ref.stream_id != stream_row]
-    for key in keys & seen.said.keys():
-        seen.said[key] = [one for one in seen.said[key] if one[1] not in orphans]
-    seen.conversations.clear()
+    _erase(connection, orphans, seen, now)
     return True
 
 
-def _known_passages(connection: apsw.Connection, item: Prepared, seen: Seen) -> list[int]:
+def _erase(connection: apsw.Connection, ids: Sequence[int], seen: Seen, now: datetime) -> None:
+    """Erase passages, and take them out of what is `seen`."""
+    gone = set(ids)
+    keys = passages.content_keys(connection, ids)
+    erase_passages(connection, ids, now)
+    for ref, known in seen.refs.items():
+        if any(one.passage_id in gone for one in known):
+            seen.refs[ref] = [one for one in known if one.passage_id not in gone]
+    for key in keys & seen.said.keys():
+        seen.said[key] = [one for one in seen.said[key] if one[1] not in gone]
+    seen.conversations.clear()
+
+
+def _known_passages(connection: apsw.Connection, item: Prepared, seen: Seen, renumbered: str) -> list[int]:
     """The passages that already hold this utterance: under its ref, or as another copy of it."""
     known = seen.refs.get(item.message.ref, ())
     same = sorted(
@@ -417,13 +471,28 @@ def _known_passages(connection: apsw.Connection, item: Prepared, seen: Seen) -> 
     )
     if same:
         return same
-    within = SAME_LONG_TEXT_MS if item.long else SAME_MOMENT_MS
     _, slash, entry = item.message.ref.rpartition("/")
-    named = bool(slash) and len(entry) >= ENTRY_ID_LENGTH
+    named = slash + entry if slash and len(entry) >= ENTRY_ID_LENGTH else ""
     for at, passage_id in _nearest(seen.said.get(item.content_key, ()), item.at):
-        if abs(at - item.at) <= within or (named and passages.has_entry(connection, passage_id, slash + entry)):
-            return passages.parts_of(connection, item.content_key, at)
+        if named and passages.has_entry(connection, passage_id, named):
+            return passages.parts_of(connection, passage_id)
+        candidate = passages.candidate(connection, passage_id, seen.source)
+        if _is_copy(item, candidate, abs(at - item.at), renumbered=bool(renumbered)):
+            return passages.parts_of(connection, passage_id)
     return []
+
+
+def _is_copy(item: Prepared, candidate: passages.Candidate, apart: int, *, renumbered: bool) -> bool:
+    """Whether a passage with the same content is the same utterance, `apart` milliseconds away."""
+    message = item.message
+    if not candidate.is_own and candidate.session == message.session and apart <= SAME_LONG_TEXT_MS:
+        return True  # another log's record of this session; which of the two knows best who spoke is not known
+    if candidate.origin != message.origin:
+        return False
+    if item.long and renumbered:
+        return True
+    within = SAME_LONG_TEXT_MS if item.long else SAME_MOMENT_MS
+    return message.dated and candidate.dated and apart <= within
 
 
 def _nearest(said: Sequence[tuple[int, int]], at: int) -> list[tuple[int, int]]:
@@ -450,6 +519,7 @@ def _insert(connection: apsw.Connection, conversation: int, item: Prepared, thre
             at=item.at,
             content_key=item.content_key,
             recipe=clean.RECIPE,
+            dated=message.dated,
         )
         lexicon.add(connection, passage_id, part.own, part.context if number or follows else "")
         if part.wants_vector:

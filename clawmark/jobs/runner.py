@@ -12,12 +12,14 @@ import apsw
 from clawmark import clean
 from clawmark.embed import Embedder
 from clawmark.erase import finish
-from clawmark.jobs.index import Tally, index
-from clawmark.jobs.prune import prune, refresh_stale
+from clawmark.errors import SourceAbsent, SourceBusy
+from clawmark.jobs.index import Listed, Tally, index, note_failure
+from clawmark.jobs.plan import Plan, note
+from clawmark.jobs.prune import forget_kept, listing, prune, refresh_kept, refresh_stale
 from clawmark.jobs.vectors import embed_pending
 from clawmark.model import Progress, SyncReport
 from clawmark.recall.excerpt import Reader
-from clawmark.source import MessageSource
+from clawmark.source import Alternatives
 from clawmark.store import check, sidecar, vectors
 from clawmark.store.copy import remove_leftovers
 from clawmark.store.db import checkpoint, lease, transaction
@@ -30,11 +32,13 @@ def no_progress(what: str, done: int, total: int | None) -> None:
 def run(
     connection: apsw.Connection,
     path: Path,
-    sources: Sequence[MessageSource],
+    groups: Sequence[Alternatives],
+    planned: Plan,
     embedder: Callable[[], Embedder | None],
     reader: Reader,
     *,
     rules: clean.Rules,
+    keep_text: bool,
     clock: Callable[[], datetime],
     rng: random.Random,
     wait_seconds: float,
@@ -43,7 +47,7 @@ def run(
     """Waits its turn up to `wait_seconds`, then DatabaseBusy.
 
     embedder: chosen when its turn has come, since the pass before may have opened the first space.
-    sources: those whose log is there; without any, nothing is read, pruned or embedded. A stream that cannot be read is a
+    planned: what each of `groups` chose; without anything to read, nothing is embedded. A stream that cannot be read is a
     line of the report's failures, and nothing of its source is pruned in this pass. A busy source ends the pass with
     SourceBusy.
     """
@@ -52,15 +56,38 @@ def run(
     with lease(path, wait_seconds):
         remove_leftovers(path)
         finish(connection, path)  # what an earlier pass erased and could not clean up
-        for source in sources:
-            failed = len(tally.failures)
-            seen = index(connection, path, source, rules=rules, clock=clock, tally=tally, progress=progress)
-            if seen is not None and len(tally.failures) == failed:
-                pruned += prune(connection, path, source, seen, clock=clock)
+        if not keep_text:
+            pruned += forget_kept(connection, path, clock())
+        note(connection, path, groups, planned, clock())
+        for choice in planned.choices:
+            if choice.failure is not None and not isinstance(choice.failure, SourceAbsent):
+                tally.failures.append(choice.failure)
+                if not isinstance(choice.failure, SourceBusy):
+                    failing = choice.failing or "source"
+                    note_failure(connection, path, failing, choice.failure, None, clock())
+        for source in planned.reading:
+            listed = index(
+                connection,
+                path,
+                source,
+                rules=rules,
+                keep_text=keep_text,
+                clock=clock,
+                tally=tally,
+                progress=progress,
+            )
+            if listed is not None:
+                pruned += prune(connection, path, source, listed, keep_text=keep_text, clock=clock)
+        for source in planned.watching:
+            there = listing(source)
+            if there is not None:
+                listed = Listed(frozenset(stream.name for stream in there))
+                pruned += prune(connection, path, source, listed, keep_text=keep_text, clock=clock)
+        refresh_kept(connection, path, rules, clock())
         refresh_stale(connection, path, reader)
         finish(connection, path)
         written = 0
-        chosen = embedder() if sources else None
+        chosen = embedder() if planned.reading else None
         if chosen is not None:
             whole = not tally.failures
             written = embed_pending(
@@ -75,7 +102,7 @@ def run(
         dropped=dict(sorted(tally.dropped.items())),
         vectors=written,
         pending=sum(pending.values()),
-        pruned=pruned,
+        pruned=pruned + tally.withdrawn,
         failures=tuple(str(failure) for failure in tally.failures),
     )
 

@@ -1,21 +1,26 @@
 """Reading passages back: from the source, checked against the stored hash, cleaned anew, cut to the best window.
 
-A passage whose text is gone or no longer the one that was indexed is not shown. Cleaning runs again at read-back, so a
-secret rule added today masks what was indexed last year.
+A passage whose text is gone or no longer the one that was indexed is not shown, unless its host expired the log by age
+and its text was kept for that. Cleaning runs again at read-back, so a secret rule added today masks what was indexed last
+year.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import apsw
 
 from clawmark import clean
+from clawmark.errors import SourceBusy, SourceError
 from clawmark.model import Gone, Message, Wanted, digest
 from clawmark.source import MessageSource
-from clawmark.store import passages
+from clawmark.store import kept, passages
 from clawmark.text import best_window, cut, split
+
+log = logging.getLogger("clawmark")
 
 EXCERPT_LENGTH = 400
 WINDOW_SOURCE = 20_000
@@ -40,23 +45,59 @@ class Reader:
         self._rules = rules
 
     def read(self, connection: apsw.Connection, ids: Sequence[int], *, exact: bool = False) -> list[Live]:
-        """The live ones among `ids`, in their order. Raises SourceBusy when a log cannot be read just now.
+        """The live ones among `ids`, in their order.
+
+        A log that cannot be read now costs what it alone holds. With `exact` a busy one raises SourceBusy instead, where
+        something is not read because of it: what is only not there now must not be taken for gone.
 
         A passage that an older recipe made is given with its whole message for text: fit to take an excerpt from, not to
         be embedded or indexed as that part. With `exact` it is left out.
         """
         waiting: dict[int, list[passages.Ref]] = {i: [] for i in ids}
+        expired: dict[int, passages.Ref] = {}
         for ref in passages.refs(connection, ids):
-            if not exact or ref.recipe == clean.RECIPE:
+            if exact and ref.recipe != clean.RECIPE:
+                continue
+            if ref.expired:
+                expired[ref.passage_id] = ref
+            else:
                 waiting[ref.passage_id].append(ref)
         live: dict[int, Live] = {}
+        failed: dict[str, SourceError] = {}
         while round_ := [refs.pop(0) for refs in waiting.values() if refs]:
-            for ref, message in self._fetch(round_):
+            for ref, message in self._fetch(round_, failed):
                 found = self._checked(ref, message)
                 if found is not None:
                     live[ref.passage_id] = found
                     waiting[ref.passage_id] = []
+        live |= self._kept(connection, [ref for i, ref in expired.items() if i not in live])
+        busy = next((why for why in failed.values() if isinstance(why, SourceBusy)), None)
+        if exact and busy is not None and len(live) < len(waiting):
+            raise busy
         return [live[i] for i in ids if i in live]
+
+    def _kept(self, connection: apsw.Connection, refs: Sequence[passages.Ref]) -> dict[int, Live]:
+        """Passages whose log has expired, from the texts that were kept."""
+        texts = kept.texts(connection, [ref.passage_id for ref in refs]) if refs else {}
+        live: dict[int, Live] = {}
+        for ref in refs:
+            text = clean.again(texts.get(ref.passage_id, ""), self._rules)
+            if text:
+                row = passages.row(connection, ref.passage_id)
+                at = passages.from_ms(row.at)
+                message = Message(
+                    ref.ref,
+                    ref.stream,
+                    row.session,
+                    row.scope,
+                    row.origin,
+                    text,
+                    at,
+                    author=row.author,
+                    dated=row.dated,
+                )
+                live[ref.passage_id] = Live(ref.passage_id, text, message, ref.source)
+        return live
 
     def old_refs(self, connection: apsw.Connection, ids: Sequence[int]) -> dict[int, str]:
         """Passage id → its message's name in the TypeScript clawmark, for those that its log can name."""
@@ -68,29 +109,38 @@ class Reader:
                 named.setdefault(ref.passage_id, old)
         return named
 
-    def _fetch(self, refs: Iterable[passages.Ref]) -> list[tuple[passages.Ref, Message]]:
+    def _fetch(
+        self, refs: Iterable[passages.Ref], failed: dict[str, SourceError]
+    ) -> list[tuple[passages.Ref, Message]]:
+        """What the sources give; one that fails is noted in `failed` and not asked again."""
         by_source: dict[str, list[passages.Ref]] = {}
         for ref in refs:
             by_source.setdefault(ref.source, []).append(ref)
         found: list[tuple[passages.Ref, Message]] = []
         for name, group in by_source.items():
             source = self._sources.get(name)
-            if source is None:
+            if source is None or name in failed:
                 continue
-            answers = source.get([Wanted(ref.stream, ref.ref, ref.location) for ref in group])
+            try:
+                answers = source.get([Wanted(ref.stream, ref.ref, ref.location) for ref in group])
+            except SourceError as why:
+                failed[name] = why
+                log.warning("log_unread source=%s reason=%s", name, why)
+                continue
             found += [(ref, m) for ref, m in zip(group, answers, strict=True) if not isinstance(m, Gone)]
         return found
 
     def _checked(self, ref: passages.Ref, message: Message) -> Live | None:
         if digest(message.text) != ref.text_hash:
             return None
-        message = replace(message, origin=ref.origin, author=ref.author, at=passages.from_ms(ref.at), note="")
-        kept = clean.clean(message, self._rules)
-        if isinstance(kept, clean.Dropped):
+        at = passages.from_ms(ref.at)
+        message = replace(message, origin=ref.origin, author=ref.author, at=at, dated=ref.dated, note="")
+        allowed = clean.clean(message, self._rules)
+        if isinstance(allowed, clean.Dropped):
             return None
         if ref.recipe != clean.RECIPE:
-            return Live(ref.passage_id, cut(kept.text, WINDOW_SOURCE), message, ref.source)
-        parts = split(kept.text)
+            return Live(ref.passage_id, cut(allowed.text, WINDOW_SOURCE), message, ref.source)
+        parts = split(allowed.text)
         return Live(ref.passage_id, parts[ref.part], message, ref.source) if ref.part < len(parts) else None
 
 

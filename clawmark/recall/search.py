@@ -107,7 +107,7 @@ def recall(
                     source=found.source,
                     conversation=found.message.session,
                     role=found.message.role,
-                    at=found.message.at,
+                    at=found.message.at if found.message.dated else None,
                     excerpt=excerpt(found.text, terms),
                     score=hit.score,
                     author=found.message.author if found.message.origin == "participant" else None,

@@ -19,19 +19,22 @@ TYPES: Final = {
     "reject": "a fact was refused; detail holds the code, never the value",
     "skip_line": "an entry of a log could not be read; detail holds where and why",
     "source_failed": "a log could not be read; detail holds the reason",
+    "source_fallback": "a preferred log cannot be read, and another one is; detail (in events of the TypeScript clawmark: "
+    "new_value) says which and why",
+    "source_return": "a preferred log is read again",
     "embedder_unavailable": "nothing can be embedded now; recall runs on words",
     "embedder_available": "embedding works again",
     "space_opened": "another embedding model answers, or the first one; its vectors are being made",
     "space_switched": "the new vectors are complete and are searched from now on",
     "config_warning": "a setting cannot have its effect; detail says which, why and what happens instead",
     "prune": "passages were erased because their log is gone; detail holds the count",
+    "expire": "the host removed a log by age; its messages are kept; detail names the stream",
     "upgrade": "a database of an earlier version was brought up to date; detail names the backup",
     "recover": "a damaged file was set aside; detail names it and what came back",
     "restore": "a backup took the place of the database; detail names it",
     "delete": "written by the TypeScript clawmark: a fact was hidden",
     "injection_blocked": "written by the TypeScript clawmark: a value was refused; the value itself is not carried over",
     "extract_error": "written by the TypeScript clawmark: an answer was unreadable; its text is not carried over",
-    "source_fallback": "written by the TypeScript clawmark: another log was read; new_value holds the reason",
 }
 """Every event type and what it records."""
 

@@ -148,7 +148,37 @@ ENGINE = (
     ) WITHOUT ROWID""",
 )
 
-MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((2, SPINE), (3, ENGINE))
+LOGS = (
+    "ALTER TABLE streams ADD COLUMN losses TEXT NOT NULL DEFAULT ''",
+    "ALTER TABLE streams ADD COLUMN touched INTEGER",
+    "ALTER TABLE streams ADD COLUMN newest INTEGER",
+    "ALTER TABLE streams ADD COLUMN expired INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE passages ADD COLUMN dated INTEGER NOT NULL DEFAULT 1",
+    """CREATE TABLE scopes (
+        scope TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        source TEXT NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE stream_counts (
+        stream_id INTEGER NOT NULL REFERENCES streams (id) ON DELETE CASCADE,
+        reason TEXT NOT NULL,
+        count INTEGER NOT NULL,
+        PRIMARY KEY (stream_id, reason)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE kept_texts (
+        passage_id INTEGER PRIMARY KEY REFERENCES passages (id) ON DELETE CASCADE,
+        text BLOB NOT NULL
+    )""",
+    """CREATE TABLE deleted_sessions (
+        scope TEXT NOT NULL,
+        session TEXT NOT NULL,
+        source TEXT NOT NULL,
+        deleted_at TEXT NOT NULL,
+        PRIMARY KEY (scope, session)
+    ) WITHOUT ROWID""",
+)
+
+MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((2, SPINE), (3, ENGINE), (4, LOGS))
 LATEST = MIGRATIONS[-1][0]
 
 

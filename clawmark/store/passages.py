@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 import apsw
 
-from clawmark.model import Origin, Stream
+from clawmark.model import Origin, Role
 from clawmark.store.db import rows
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -45,6 +45,8 @@ class Ref:
     origin: Origin
     author: str | None
     at: int
+    dated: bool
+    expired: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,35 +60,26 @@ class KnownRef:
     scope: str
 
 
-def stream_id(connection: apsw.Connection, source: str, place: str, stream: Stream) -> int:
-    """The stream's row, made when new. Its mark stays empty until it was read to its end."""
-    connection.execute(
-        "INSERT INTO streams (source, name, scope, session, kind, mark, place) VALUES (?, ?, ?, ?, ?, '', ?)"
-        " ON CONFLICT (source, name) DO UPDATE SET scope = excluded.scope, session = excluded.session,"
-        " kind = excluded.kind, place = excluded.place",
-        (source, stream.name, stream.scope, stream.session, stream.kind, place),
-    )
-    found = rows(connection, "SELECT id FROM streams WHERE source = ? AND name = ?", (source, stream.name))
-    return int(found[0][0])
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage whose content is that of a message: what decides whether they are one utterance.
+
+    is_own   the message's source has a ref to it already
+    """
+
+    origin: str
+    dated: bool
+    session: str
+    is_own: bool
 
 
 @dataclass(frozen=True, slots=True)
-class KnownStream:
-    """A stream's row: the mark up to which it was read, and the place where it was last seen."""
+class Made:
+    """How a passage came about."""
 
-    id: int
-    mark: str
-    place: str
-
-
-def known_streams(connection: apsw.Connection, source: str) -> dict[str, KnownStream]:
-    """By name."""
-    found = rows(connection, "SELECT name, id, mark, place FROM streams WHERE source = ?", (source,))
-    return {row[0]: KnownStream(*row[1:]) for row in found}
-
-
-def set_mark(connection: apsw.Connection, row_id: int, mark: str) -> None:
-    connection.execute("UPDATE streams SET mark = ? WHERE id = ?", (mark, row_id))
+    recipe: int
+    content_key: bytes
+    author: str | None
 
 
 def refs_known(connection: apsw.Connection, source: str, refs: Collection[str]) -> dict[str, list[KnownRef]]:
@@ -119,18 +112,11 @@ def drop_ref(connection: apsw.Connection, ref: str, stream: int) -> list[int]:
     """Take one ref away; returns the passages that no ref points to any more."""
     found = rows(connection, "SELECT passage_id FROM passage_refs WHERE ref = ? AND stream_id = ?", (ref, stream))
     connection.execute("DELETE FROM passage_refs WHERE ref = ? AND stream_id = ?", (ref, stream))
-    return _orphans(connection, [row[0] for row in found])
+    return orphans(connection, [row[0] for row in found])
 
 
-def drop_stream(connection: apsw.Connection, row_id: int) -> list[int]:
-    """Take a stream and its refs away; returns the passages that no ref points to any more."""
-    found = rows(connection, "SELECT passage_id FROM passage_refs WHERE stream_id = ?", (row_id,))
-    connection.execute("DELETE FROM passage_refs WHERE stream_id = ?", (row_id,))
-    connection.execute("DELETE FROM streams WHERE id = ?", (row_id,))
-    return _orphans(connection, [row[0] for row in found])
-
-
-def _orphans(connection: apsw.Connection, ids: Collection[int]) -> list[int]:
+def orphans(connection: apsw.Connection, ids: Collection[int]) -> list[int]:
+    """Those of `ids` that no ref points to."""
     found = rows(
         connection,
         "SELECT value FROM json_each(?) WHERE NOT EXISTS (SELECT 1 FROM passage_refs WHERE passage_id = value)",
@@ -172,9 +158,80 @@ def has_entry(connection: apsw.Connection, passage_id: int, entry: str) -> bool:
     return bool(found)
 
 
-def parts_of(connection: apsw.Connection, content_key: bytes, at: int) -> list[int]:
+def candidate(connection: apsw.Connection, passage_id: int, source: str) -> Candidate:
     found = rows(
-        connection, "SELECT id FROM passages WHERE content_key = ? AND at = ? ORDER BY part", (content_key, at)
+        connection,
+        "SELECT p.origin, p.dated, c.session, EXISTS (SELECT 1 FROM passage_refs r JOIN streams s ON s.id = r.stream_id"
+        " WHERE r.passage_id = p.id AND s.source = ?2)"
+        " FROM passages p JOIN conversations c ON c.id = p.conversation_id WHERE p.id = ?1",
+        (passage_id, source),
+    )
+    origin, dated, session, is_own = found[0]
+    return Candidate(origin, bool(dated), session, bool(is_own))
+
+
+def made(connection: apsw.Connection, ids: Sequence[int]) -> list[Made]:
+    """How these passages came about, in their order."""
+    found = rows(
+        connection,
+        "SELECT p.recipe, p.content_key, p.author FROM json_each(?) j CROSS JOIN passages p ON p.id = j.value"
+        " ORDER BY j.key",
+        (json.dumps(list(ids)),),
+    )
+    return [Made(*row) for row in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What a passage says of its message."""
+
+    at: int
+    dated: bool
+    scope: str
+    session: str
+    origin: Origin
+    author: str | None
+    content_key: bytes
+
+    @property
+    def role(self) -> Role:
+        return "assistant" if self.origin == "assistant" else "user"
+
+
+def row(connection: apsw.Connection, passage_id: int) -> Row:
+    found = rows(
+        connection,
+        "SELECT p.at, p.dated, p.scope, c.session, p.origin, p.author, p.content_key"
+        " FROM passages p JOIN conversations c ON c.id = p.conversation_id WHERE p.id = ?",
+        (passage_id,),
+    )
+    at, dated, *rest = found[0]
+    return Row(at, bool(dated), *rest)
+
+
+def remake(connection: apsw.Connection, ids: Sequence[int], recipe: int, content_key: bytes) -> None:
+    """The text of these passages is the same under another recipe."""
+    connection.executemany(
+        "UPDATE passages SET recipe = ?, content_key = ? WHERE id = ?", [(recipe, content_key, i) for i in ids]
+    )
+
+
+def drop_other_names(connection: apsw.Connection, ids: Sequence[int], stream: int, prefix: str) -> None:
+    """Refs of these passages in this stream that do not begin with `prefix` are names of an earlier life of the log."""
+    connection.execute(
+        "DELETE FROM passage_refs WHERE stream_id = ?1 AND passage_id IN (SELECT value FROM json_each(?2))"
+        " AND substr(ref, 1, length(?3)) <> ?3",
+        (stream, json.dumps(list(ids)), prefix),
+    )
+
+
+def parts_of(connection: apsw.Connection, first: int) -> list[int]:
+    """The parts of the message whose first part is passage `first`: they were made one after the other."""
+    found = rows(
+        connection,
+        "SELECT p.id FROM passages f JOIN passages p ON p.content_key = f.content_key AND p.at = f.at"
+        " WHERE f.id = ? AND p.id - p.part = f.id ORDER BY p.part",
+        (first,),
     )
     return [row[0] for row in found]
 
@@ -222,11 +279,12 @@ def add(
     at: int,
     content_key: bytes,
     recipe: int,
+    dated: bool,
 ) -> int:
     connection.execute(
-        "INSERT INTO passages (conversation_id, previous_id, part, scope, origin, author, at, content_key, recipe)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (conversation_id, previous_id, part, scope, origin, author, at, content_key, recipe),
+        "INSERT INTO passages (conversation_id, previous_id, part, scope, origin, author, at, content_key, recipe, dated)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (conversation_id, previous_id, part, scope, origin, author, at, content_key, recipe, dated),
     )
     return connection.last_insert_rowid()
 
@@ -266,13 +324,14 @@ def successors(connection: apsw.Connection, ids: Sequence[int]) -> list[int]:
 
 
 def refs(connection: apsw.Connection, ids: Sequence[int]) -> list[Ref]:
-    """Every ref of these passages, newest stream first for each."""
+    """Every ref of these passages, for each the newest stream of a log that is there first."""
     found = rows(
         connection,
-        "SELECT p.id, s.source, s.name, r.ref, r.location, r.text_hash, p.part, p.recipe, p.origin, p.author, p.at"
+        "SELECT p.id, s.source, s.name, r.ref, r.location, r.text_hash, p.part, p.recipe, p.origin, p.author, p.at,"
+        " p.dated, s.expired"
         " FROM json_each(?) j CROSS JOIN passages p ON p.id = j.value"
         " JOIN passage_refs r ON r.passage_id = p.id JOIN streams s ON s.id = r.stream_id"
-        " ORDER BY j.key, s.id DESC",
+        " ORDER BY j.key, s.expired, s.id DESC",
         (json.dumps(list(ids)),),
     )
     return [Ref(*row) for row in found]
@@ -334,29 +393,6 @@ def copied_into(connection: apsw.Connection, session: str, ids: Sequence[int]) -
         (json.dumps(list(ids)), session),
     )
     return {row[0] for row in found}
-
-
-def scopes(connection: apsw.Connection) -> list[str]:
-    return [row[0] for row in rows(connection, "SELECT DISTINCT scope FROM streams ORDER BY scope")]
-
-
-def session(connection: apsw.Connection, name: str) -> tuple[str, str] | None:
-    """(scope, kind) of a session; a group where any of its streams is one, or where a participant spoke."""
-    found = rows(
-        connection,
-        "SELECT scope, kind FROM streams WHERE session = ? ORDER BY kind = 'group' DESC, id DESC LIMIT 1",
-        (name,),
-    )
-    if not found:
-        return None
-    scope, kind = found[0]
-    others = rows(
-        connection,
-        "SELECT 1 FROM conversations c JOIN passages p ON p.conversation_id = c.id"
-        " WHERE c.scope = ? AND c.session = ? AND p.origin = 'participant' LIMIT 1",
-        (scope, name),
-    )
-    return scope, "group" if others else kind
 
 
 def count(connection: apsw.Connection) -> int:

@@ -26,7 +26,7 @@ from pathlib import Path
 import apsw
 
 from clawmark.errors import DatabaseBusy, DatabaseDamaged, DatabaseError, DatabaseForeign, DatabaseUnwritable
-from clawmark.store import check, cursors, db, events, facts, files, keyfile, migrations, sidecar, vectors
+from clawmark.store import check, cursors, db, events, expired, facts, files, keyfile, migrations, sidecar, vectors
 from clawmark.store.copy import PART, RESTORING, finish_key_change
 from clawmark.store.sidecar import Row
 
@@ -447,6 +447,8 @@ def _rebuild(path: Path, now: datetime, reason: str) -> str:
                 told = legacy.rebuild(new, path, old, now, aside.name)
             else:
                 told = _fill(new, path, salvage, now)
+                if connection is not None and (carried := expired.carry(connection, new)):
+                    told += f" {carried:,} passages of logs that their host has removed came back from it too."
             if is_torn:
                 told += f" {sidecar.path_of(path).name} is torn and was set aside too."
             line = (
@@ -551,6 +553,10 @@ def _readable(connection: apsw.Connection, table: str) -> tuple[list[Row], bool]
     found: list[Row] = []
     is_whole = True
     try:
+        if table == "deleted_sessions" and not db.rows(
+            connection, "SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)
+        ):
+            return [], True  # a file of an earlier version
         cursor = connection.execute(f"SELECT {', '.join(columns)} FROM {table}")  # noqa: S608
         while True:
             try:
@@ -615,7 +621,9 @@ def _pieces(path: Path, kept: sidecar.Sidecar | None, salvage: Salvage) -> dict[
             )
 
         found = {place: row for place, row in found.items() if not is_forgotten(row)}
-    return {"facts": list(found.values()), "tombstones": list(tombstones.values())}
+    sessions = [] if kept is None else _usable(kept, "deleted_sessions")
+    sessions += salvage.tables["deleted_sessions"]
+    return {"facts": list(found.values()), "tombstones": list(tombstones.values()), "deleted_sessions": sessions}
 
 
 def _usable(kept: sidecar.Sidecar, table: str) -> list[Row]:

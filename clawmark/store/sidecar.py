@@ -1,4 +1,4 @@
-"""The sidecar: facts and tombstones in a file of their own, which a damaged database is recovered from.
+"""The sidecar: facts and what was forgotten, in a file of their own, which a damaged database is recovered from.
 
 UTF-8 JSON lines: a header, one line per row, and a last line with the count and a checksum, so that a file that is torn
 or edited is told from one that is whole. It is written while its writer holds the database's write lock: no older state
@@ -31,6 +31,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         "reinforced_at",
     ),
     "tombstones": ("hash", "kind", "created_at", "expires_at"),
+    "deleted_sessions": ("scope", "session", "source", "deleted_at"),
 }  # fmt: skip
 """What is kept: each table and its columns, the key included."""
 
@@ -216,6 +217,8 @@ def is_usable(table: str, row: Row) -> bool:
                 continue
             if column.endswith("_at"):
                 time_of(value)
+        if table == "deleted_sessions":
+            return all(isinstance(row[column], str) for column in TABLES[table])
         if table == "tombstones":
             return isinstance(row["hash"], bytes) and isinstance(row["kind"], str)
         is_said = facts.is_said(*(row[column] for column in ("key", "scope", "value", "source", "confidence")))

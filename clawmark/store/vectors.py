@@ -54,6 +54,17 @@ def expect(connection: apsw.Connection, passage_id: int, at: int) -> None:
     connection.execute("INSERT INTO pending_vectors (passage_id, at, reason) VALUES (?, ?, 'new')", (passage_id, at))
 
 
+def make_anew(connection: apsw.Connection, passage_id: int, at: int) -> None:
+    """A passage's text has changed: its vectors go, and it waits for one of the new text."""
+    connection.execute("DELETE FROM message_vectors WHERE passage_id = ?", (passage_id,))
+    connection.execute(
+        "INSERT INTO pending_vectors (passage_id, at, reason) VALUES (?, ?, 'new')"
+        " ON CONFLICT DO UPDATE SET reason = 'new', tries = 0, next_try = 0, given_up = 0",
+        (passage_id, at),
+    )
+    bump_generation(connection)
+
+
 _DUE = "NOT given_up AND (next_try <= ?1 OR next_try > ?1 + ?2)"
 
 

@@ -1,6 +1,9 @@
 """Speed and memory of reading, indexing, embedding and searching, each as a ratio or a rate within one run.
 
     speed.py scan    [--mb 300]             source alone against reading the same bytes from the page cache
+    speed.py whole   [--mb 300]             against a reader that reads the whole file for every batch
+    speed.py poll                           nothing new in 10,000 session files, against scandir and stat
+    speed.py lcm                            a look for news in a Lossless Claw database of 300,000 rows
     speed.py index   [--mb 300]             messages a second until they are searchable by words, peak memory
     speed.py line    [--mb 100]             one line of that size: skipped, and the memory it cost
     speed.py vectors                        share of the vectors job that is spent in the embedder
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import resource
 import statistics
@@ -54,7 +58,7 @@ def read_bytes(folder: Path) -> int:
 
 
 def scan_messages(folder: Path) -> int:
-    source = select("transcripts", Folders(folder, folder))[0]
+    ((source,),) = select("transcripts", Folders(folder, folder))
     count = 0
     for stream in source.streams():
         cursor, end = None, False
@@ -82,6 +86,103 @@ def scan(arguments: argparse.Namespace) -> None:
         print(f"messages {count} of {expected} expected; {statistics.median(rates):.0f} MB/s")
         print(f"speed against reading the same bytes: {statistics.median(ratios):.3f} (goal 0.1)")
         print(f"peak memory {peak_mb():.0f} MB")
+
+
+def whole(arguments: argparse.Namespace) -> None:
+    """Against the reader that everybody writes first: the whole file once a batch, every line parsed."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "sessions"
+        generated(folder, arguments.mb)
+        read_bytes(folder)
+        start = time.perf_counter()
+        ours = scan_messages(folder)
+        middle = time.perf_counter()
+        theirs = sum(whole_file_messages(path) for path in sorted(folder.glob("*.jsonl")))
+        end = time.perf_counter()
+        print(
+            f"{arguments.mb} MB: {ours} messages in {middle - start:.1f} s; the other reader {theirs} in {end - middle:.1f} s"
+        )
+        print(f"ratio {(end - middle) / (middle - start):.1f} (goal 15)")
+
+
+def whole_file_messages(path: Path) -> int:
+    """Messages of a file, 500 a batch, each of which reads the file from its beginning."""
+    count = passed = 0
+    while True:
+        taken = line_number = 0
+        for line in path.read_text(encoding="utf-8").splitlines():
+            line_number += 1
+            if line_number <= passed:
+                continue
+            try:
+                message = json.loads(line).get("message")
+            except ValueError:
+                continue
+            content = message.get("content") if isinstance(message, dict) else None
+            parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+            said = [part["text"] for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+            taken += isinstance(message, dict) and message.get("role") in ("user", "assistant") and any(said)
+            if taken == 500:
+                break
+        count, passed = count + taken, line_number
+        if taken < 500:
+            return count
+
+
+def poll(arguments: argparse.Namespace) -> None:
+    """Nothing new in many session files, against `scandir` and `stat` of each of them."""
+    for name, kind in (("transcripts", "sessions"), ("claude-code", "projects/one")):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch) / kind
+            folder.mkdir(parents=True)
+            for number in range(10_000):
+                session = f"5a5a5a5a-0000-4000-8000-{number:012d}"
+                (folder / f"{session}.jsonl").write_text(f'{{"type":"session","version":3,"id":"{session}"}}\n')
+            ((source,),) = select(name, Folders(folder, folder, claude=Path(scratch)))
+            assert len(list(source.streams())) == 10_000
+            ratios = []
+            for _ in range(7):
+                start = time.perf_counter()
+                with os.scandir(folder) as entries:
+                    stats = [os.stat(entry.path) for entry in entries]
+                middle = time.perf_counter()
+                marks = {stream.name: stream.mark for stream in source.streams()}
+                ratios.append((time.perf_counter() - middle) / (middle - start))
+                assert len(stats) == len(marks)
+            print(f"{name}: {statistics.median(ratios):.2f} of scandir and stat (goal 1.3)")
+
+
+def lcm(arguments: argparse.Namespace) -> None:
+    """Open, check and look for news in a database of 300,000 rows in 1,000 conversations."""
+    import importlib.util
+
+    place = Path(__file__).parents[1] / "fixtures" / "lcm.py"
+    spec = importlib.util.spec_from_file_location("lcm_fixture", place)
+    assert spec is not None and spec.loader is not None
+    fixture = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = fixture
+    spec.loader.exec_module(fixture)
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "lcm.db"
+        file = fixture.LcmFile(path)
+        homes = [file.conversation(f"5e55-{number:06d}", f"agent:main:direct:{number}") for number in range(1_000)]
+        with file.db:
+            file.db.executemany(
+                "INSERT INTO messages (conversation_id, seq, role, content, token_count) VALUES (?, ?, 'user', ?, 60)",
+                ((home, seq, f"sentence {seq} of {home}. " * 10) for seq in range(300) for home in homes),
+            )
+        ((source,),) = select("lcm", Folders(None, Path(scratch), lcm=path))
+        first = time.perf_counter()
+        source.check()
+        assert len(list(source.streams())) == 1_000
+        first = (time.perf_counter() - first) * 1000
+        taken = []
+        for _ in range(30):
+            start = time.perf_counter()
+            source.check()
+            count = len([stream.mark for stream in source.streams()])
+            taken.append((time.perf_counter() - start) * 1000)
+        print(f"{count} conversations: first {first:.1f} ms, then {statistics.median(taken):.1f} ms (goal 10)")
 
 
 def index(arguments: argparse.Namespace) -> None:
@@ -229,12 +330,24 @@ def search(arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["scan", "index", "line", "vectors", "search"])
+    parser.add_argument("what", choices=list(WHAT))
     parser.add_argument("--mb", type=int)
     parser.add_argument("--sizes", type=int, nargs="+", default=[3_000, 20_000, 100_000])
     arguments = parser.parse_args()
     arguments.mb = arguments.mb or (100 if arguments.what == "line" else 300)
-    {"scan": scan, "index": index, "line": line, "vectors": vectors, "search": search}[arguments.what](arguments)
+    WHAT[arguments.what](arguments)
+
+
+WHAT = {
+    "scan": scan,
+    "whole": whole,
+    "poll": poll,
+    "lcm": lcm,
+    "index": index,
+    "line": line,
+    "vectors": vectors,
+    "search": search,
+}
 
 
 if __name__ == "__main__":

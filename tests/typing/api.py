@@ -24,7 +24,7 @@ from clawmark import (
     __version__,
 )
 from clawmark.embed import Embedder
-from clawmark.model import Batch, Gone, Stream, Wanted
+from clawmark.model import Batch, Fate, Gone, Stream, Wanted
 from clawmark.source import Folders, MessageSource
 from clawmark.testing import FakeEmbedder, ListSource
 
@@ -37,7 +37,7 @@ def everyday() -> str:
         assert_type(found, Found)
         assert_type(found.facts, Sequence[Fact])
         assert_type(found.recalled, Sequence[Excerpt])
-        assert_type([e.at for e in found.recalled], list[datetime])
+        assert_type([e.at for e in found.recalled], list[datetime | None])
         assert_type(memory.facts(), list[Fact])
         assert_type(memory.events(limit=10), list[Event])
         built = memory.block(Turn("what did I decide?", host="openclaw", session="s1", recent=("the boat",)))
@@ -66,6 +66,8 @@ class MySource:
     """A source of a third party."""
 
     name = "mine"
+    host = "mine"
+    expires = False
 
     def __init__(self, places: Folders) -> None:
         self._root = places.openclaw
@@ -88,6 +90,12 @@ class MySource:
 
     def get(self, wanted: Sequence[Wanted]) -> list[Message | Gone]:
         return [Gone(want.ref) for want in wanted]
+
+    def withdrawn(self, stream: Stream, cursor: str | None, refs: Sequence[str]) -> set[str]:
+        return set()
+
+    def fate(self, stream: Stream, cursor: str | None, now: datetime) -> Fate:
+        return "deleted"
 
 
 source: MessageSource = MySource(Folders(None, Path("~/.openclaw")))

@@ -2,7 +2,7 @@
 
 Both eras of an agent are read where both exist, because a person who updated has one history, not two: the same session
 and entry id is the same ref, wherever it stands. What the person deleted stays away: a tombstone outweighs every
-copy, a `.deleted.` archive every other archive.
+copy, a `.deleted.` archive every other archive, the database's branch a file's.
 """
 
 from __future__ import annotations
@@ -11,14 +11,18 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
 from clawmark.errors import SourceAbsent, SourceBusy, SourceEmpty, SourceError
-from clawmark.model import Batch, Gone, Message, Stream, Wanted
+from clawmark.model import Batch, Fate, Gone, Message, Stream, Wanted
 from clawmark.source import Folders
 from clawmark_sources.openclaw import jsonl, sqlite
+from clawmark_sources.openclaw.files import IMPORTED
 from clawmark_sources.openclaw.jsonl import SessionFolder
+from clawmark_sources.openclaw.known import NOTHING_KNOWN, Session
+from clawmark_sources.openclaw.reading import Position
 from clawmark_sources.openclaw.sqlite import AgentDatabase, Found, Listing
 
 __all__ = ["TranscriptSource"]
@@ -38,7 +42,14 @@ class Agent:
         stored = self.database.listing() if self.database else Listing()
         yield from stored.streams
         if self.folder:
-            yield from self.folder.streams(stored.forgotten, stored.deleted)
+            yield from self.folder.streams(stored.known)
+
+    def read(self, stream: Stream, cursor: str | None, limit: int) -> Batch:
+        if self.database and stream.name.startswith(sqlite.PREFIX):
+            return self.database.read(stream, cursor, limit)
+        if self.folder and stream.name.startswith(jsonl.PREFIX):
+            return self.folder.read(stream, cursor, limit, self._whose)
+        return Batch(messages=(), cursor=cursor or "")
 
     def find(self, wanted: Sequence[Wanted]) -> dict[str, Message]:
         """Each message from the era it was read from, else from the other one."""
@@ -46,7 +57,13 @@ class Agent:
         # the database is asked even when no row is wanted: it knows which sessions were forgotten
         stored = self.database.find(rows) if self.database else Found()
         found = dict(stored.messages)
-        missing = [w for w in wanted if w.ref not in found and w.ref.partition("/")[0] not in stored.forgotten]
+        missing = [
+            want
+            for want in wanted
+            if want.ref not in found
+            and want.ref not in stored.taken_back
+            and want.ref.partition("/")[0] not in stored.forgotten
+        ]
         if self.folder and missing:
             found |= self.folder.find(missing, stored.deleted)
         moved = [w for w in missing if w.ref not in found and w.stream.startswith(jsonl.PREFIX)]
@@ -54,15 +71,44 @@ class Agent:
             found |= self.database.find(moved).messages
         return found
 
+    def withdrawn(self, stream: Stream, refs: Sequence[str]) -> set[str]:
+        """What the database says was taken back is so in the files too."""
+        taken: set[str] = set()
+        own = stream.name.startswith(sqlite.PREFIX)
+        if self.database:
+            taken |= self.database.withdrawn({ref.partition("/")[0] for ref in refs}, refs, own=own)
+        if self.folder and not own:
+            taken |= self.folder.withdrawn(stream, refs)
+        return taken
+
+    def fate(self, stream: Stream, session: str) -> Fate:
+        """What became of a stream of this agent, whose place is there. Raises when that cannot be told now."""
+        known = self.database.known() if self.database else NOTHING_KNOWN
+        if not {session, stream.session}.isdisjoint(known.forgotten | known.deleted):
+            return "deleted"
+        if session in known.held or (self.folder is not None and self.folder.holds(session)):
+            return "gone"
+        if stream.name.startswith(sqlite.PREFIX):
+            there = self.database is not None
+        else:
+            there = self.folder is not None and self.folder.is_there(stream.name)
+        # rows are taken out in one step, the archive file is written in the next
+        return "deleted" if there and session not in known.pending else "lost"
+
+    def _whose(self, session: str) -> Session | None:
+        return self.database.whose(session) if self.database else None
+
 
 class TranscriptSource:
     """Every agent's transcripts under one place. Keeps nothing but the listing of folders, which is safe to lose."""
 
     name = "transcripts"
+    host = "openclaw"
+    expires = False
 
     def __init__(self, places: Folders) -> None:
         self._root = places.transcripts or places.openclaw
-        self._failures: list[SourceError] = []
+        self._failures: dict[str, SourceError] = {}
         self._folders: dict[Path, SessionFolder] = {}
         self._databases: dict[Path, AgentDatabase] = {}
         self._known: dict[str, Agent] = {}
@@ -75,7 +121,7 @@ class TranscriptSource:
         """One agent's damage is that agent's: it is raised here only when no other agent can be read."""
         present = False
         agents = self._agents()
-        failures = list(self._failures)
+        failures = list(self._failures.values())
         for agent in agents:
             try:
                 if agent.database:
@@ -99,29 +145,25 @@ class TranscriptSource:
         return f"{_short(self._root)} ({count}; {eras or 'no session yet'})"
 
     def streams(self) -> Iterator[Stream]:
-        """An agent that cannot be listed is raised after all others were."""
+        """An agent that cannot be listed is raised after all others were.
+
+        What is raised names in `parts` how the streams begin that may be missing from the list.
+        """
         agents = self._agents()
-        failures = list(self._failures)
+        failures = dict(self._failures)
         if not agents and not failures:  # not mounted, or moved: what is not there was not deleted
             raise self._nothing_found()
         for agent in agents:
             try:
                 yield from agent.listing()
             except SourceError as failure:
-                failures.append(failure)
+                failures[agent.name] = failure
         if failures:
-            raise failures[0]
+            raise _of_parts(failures)
 
     def read(self, stream: Stream, cursor: str | None, limit: int) -> Batch:
-        name = _agent_name(stream.name)
-        if name not in self._known:
-            self._agents()
-        agent = self._known.get(name)
-        if agent and agent.database and stream.name.startswith(sqlite.PREFIX):
-            return agent.database.read(stream, cursor, limit)
-        if agent and agent.folder and stream.name.startswith(jsonl.PREFIX):
-            return agent.folder.read(stream, cursor, limit)
-        return Batch(messages=(), cursor=cursor or "")
+        agent = self._agent_of(stream.name)
+        return agent.read(stream, cursor, limit) if agent else Batch(messages=(), cursor=cursor or "")
 
     def get(self, wanted: Sequence[Wanted]) -> list[Message | Gone]:
         self._agents()
@@ -130,6 +172,22 @@ class TranscriptSource:
             by_agent.setdefault(_agent_name(want.stream), []).append(want)
         found = {name: self._found(self._known[name], wants) for name, wants in by_agent.items() if name in self._known}
         return [found.get(_agent_name(want.stream), {}).get(want.ref) or Gone(want.ref) for want in wanted]
+
+    def withdrawn(self, stream: Stream, cursor: str | None, refs: Sequence[str]) -> set[str]:
+        agent = self._agent_of(stream.name)
+        return agent.withdrawn(stream, refs) if agent else set()
+
+    def fate(self, stream: Stream, cursor: str | None, now: datetime) -> Fate:
+        """An agent whose folder or database is not there, or cannot be read, is lost: a disk that is not mounted or an
+        agent that was renamed is no deletion."""
+        position = Position.parse(cursor) if cursor and stream.name.startswith(jsonl.PREFIX) else None
+        session = position.session if position and position.session else stream.session
+        try:
+            self._agents()
+            agent = self._known.get(_agent_name(stream.name))
+            return agent.fate(stream, session) if agent else "lost"
+        except SourceError:
+            return "lost"
 
     def old_ref(self, stream: str, location: str) -> str | None:
         """The name under which the TypeScript clawmark kept a vector of this message; None where it kept none."""
@@ -144,12 +202,18 @@ class TranscriptSource:
         except SourceError:
             return {}
 
+    def _agent_of(self, stream: str) -> Agent | None:
+        name = _agent_name(stream)
+        if name not in self._known:
+            self._agents()
+        return self._known.get(name)
+
     # --- where the logs are ------------------------------------------------------------------------------------------
 
     def _agents(self) -> list[Agent]:
         """The agents of a state directory, else the one whose own directory or `sessions` folder the root is."""
         root = self._root
-        self._failures = []
+        self._failures = {}
         if _is_folder(root / "agents"):
             made = [
                 self._tried(home, home / "sessions", jsonl.readable(home.name)) for home in _folders(root / "agents")
@@ -169,7 +233,7 @@ class TranscriptSource:
         try:
             return self._agent(home, sessions, name)
         except SourceError as failure:
-            self._failures.append(failure)
+            self._failures[name] = failure
             return None
 
     def _name_of(self, sessions: Path) -> str | None:
@@ -181,7 +245,7 @@ class TranscriptSource:
         stored, files = None, None
         if _is_file(database):
             stored = self._databases.setdefault(database, AgentDatabase(database, name))
-        if _is_folder(sessions):
+        if _is_folder(sessions) or _is_folder(home / IMPORTED):
             files = self._folders.setdefault(sessions, SessionFolder(sessions, name))
         return Agent(name, stored, files) if stored or files else None
 
@@ -193,6 +257,14 @@ class TranscriptSource:
             f"no session was found in {root}: looked for "
             "agents/*/agent/openclaw-agent.sqlite (OpenClaw from 2026.7.2) and agents/*/sessions/*.jsonl (before)"
         )
+
+
+def _of_parts(failures: dict[str, SourceError]) -> SourceError:
+    """The first failure, and how the streams of all agents begin that failed."""
+    (failure, *_) = failures.values()
+    parts = tuple(f"{prefix}{agent}/" for agent in failures for prefix in (jsonl.PREFIX, sqlite.PREFIX))
+    failure.parts = parts
+    return failure
 
 
 def _agent_name(stream: str) -> str:

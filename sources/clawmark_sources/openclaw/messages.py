@@ -9,67 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from clawmark.model import Message, Origin, StreamKind
+from clawmark_sources.jsonline import Unreadable, milliseconds, whole
+from clawmark_sources.openclaw.speech import note_of_answer, note_of_command, note_of_prompt, person, sender
 
-LINE_LIMIT: Final = 8 << 20
-"""Bytes of the longest entry that is read; the host's own limit for a stored event is half of it."""
-
-
-class Unreadable(Exception):
-    """An entry that should have been readable. `reason` is the Fault's."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-# --- parsing ---------------------------------------------------------------------------------------------------------
-
-
-def _refuse_constant(name: str) -> Any:
-    raise Unreadable("number_constant")
-
-
-_DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
-_BLANKS: Final = " \t\r\n"
-
-
-def parse(line: bytes) -> Any:
-    """The JSON value of one line. Raises Unreadable: stricter than the standard library, which lets NaN through."""
-    try:
-        text = line.decode()
-    except UnicodeDecodeError:
-        raise Unreadable("invalid_utf8") from None
-    if not text.startswith("{"):
-        text = text.removeprefix("\ufeff").lstrip(_BLANKS)
-    try:
-        value, end = _DECODER.raw_decode(text)
-    except json.JSONDecodeError:
-        raise Unreadable("invalid_json") from None
-    except ValueError:  # an integer of more digits than Python converts
-        raise Unreadable("number_size") from None
-    except RecursionError:
-        raise Unreadable("too_deep") from None
-    if end != len(text) and text[end:].strip(_BLANKS):
-        raise Unreadable("invalid_json")
-    return value
-
-
-_HEAD_BYTES: Final = 400
-_MESSAGE: Final = b'{"type":"message",'
-_ROLE: Final = b',"message":{"role":"'
-_RESULT: Final = b'toolResult",'
-_PARTS: Final = b'assistant","content":['
-_EVENTS: Final = tuple(
-    (b'{"type":"' + name.encode() + b'",', name) for name in ("custom", "model_change", "thinking_level_change")
+_SPEAKER: Final = re.compile(
+    rb'\{"type":"message",[^{]{0,400}(?<=,"message":)\{"role":"(?:(toolResult",)|assistant","content":\[)'
 )
+_EVENT: Final = re.compile(rb'\{"type":"(custom|model_change|thinking_level_change)",')
 
 
 def passed_over(data: bytes, start: int, end: int) -> str | None:
@@ -81,16 +33,14 @@ def passed_over(data: bytes, start: int, end: int) -> str | None:
     """
     if end <= start or data[end - 1] != 0x7D:  # a line that was cut has no closing brace: parsing notices it
         return None
-    if not data.startswith(_MESSAGE, start):
-        return next((name for head, name in _EVENTS if data.startswith(head, start, end)), None)
-    role = data.find(_ROLE, start, min(end, start + _HEAD_BYTES)) + len(_ROLE)
-    if role < len(_ROLE):
-        return None
-    if data.startswith(_RESULT, role):
+    speaker = _SPEAKER.match(data, start, end)
+    if speaker is None:
+        event = _EVENT.match(data, start, end)
+        return None if event is None else event[1].decode()
+    if speaker[1]:
         return "tool_result"
-    if not data.startswith(_PARTS, role) or data.find(b'"type":"text"', role, end) >= 0:
-        return None
-    return "tool_call" if data.rfind(b'"type":"toolCall"', role, end) >= 0 else None
+    spoken = data.find(b'"type":"text"', speaker.end(), end) >= 0
+    return "tool_call" if not spoken and data.rfind(b'"type":"toolCall"', speaker.end(), end) >= 0 else None
 
 
 # --- what a stream and its past say about an entry -------------------------------------------------------------------
@@ -105,6 +55,7 @@ class Run:
     scope: str
     kind: StreamKind
     note: str = ""
+    folder: str = ""
 
 
 @dataclass(slots=True)
@@ -174,11 +125,8 @@ _SKIPPED_TYPES: Final = {
 _SKIPPED_ROLES: Final = {"toolResult": "tool_result", "tool": "tool_result", "custom": "custom", "system": "system"}
 
 
-def read_entry(entry: Any, run: Run, past: Past, location: str, fallback_ms: int) -> Message | str:
-    """The utterance that a parsed entry holds, or the reason why it holds none; `past` moves on. Raises Unreadable.
-
-    fallback_ms   when the entry was stored, for one that does not say when it was said
-    """
+def read_entry(entry: Any, run: Run, past: Past, location: str) -> Message | str:
+    """The utterance that a parsed entry holds, or the reason why it holds none; `past` moves on. Raises Unreadable."""
     if not isinstance(entry, dict):
         return "not_a_message"
     inner, kind = entry.get("message"), entry.get("type")
@@ -194,8 +142,8 @@ def read_entry(entry: Any, run: Run, past: Past, location: str, fallback_ms: int
     said = _text(inner)
     if isinstance(said, tuple):
         return said[0]
-    at = _when(entry, inner, past, fallback_ms)
-    past.at = at
+    told = _when(entry, inner)
+    at = past.at = told or past.at
     if role == "user":
         origin, note, author = _asked(said, entry, inner, run, past)
     else:
@@ -213,6 +161,8 @@ def read_entry(entry: Any, run: Run, past: Past, location: str, fallback_ms: int
         author=author,
         note=note,
         location=location,
+        dated=told > 0,
+        folder=run.folder,
     )
 
 
@@ -233,6 +183,15 @@ def _other_form(entry: dict[str, Any], inner: Any, kind: Any, past: Past) -> dic
     return "not_a_message"
 
 
+def header_of(entry: Any) -> tuple[str, str]:
+    """The session id and the host's directory that a parsed header names; "" each where it names none."""
+    if not isinstance(entry, dict) or entry.get("type") != "session":
+        return "", ""
+    session, folder = entry_id(entry), entry.get("cwd")
+    # a ref is split at its first slash
+    return "" if "/" in session else session, whole(folder) if isinstance(folder, str) and len(folder) < 4096 else ""
+
+
 def entry_id(entry: Any) -> str:
     """The id the host gave an entry; "" where it gave none that can name it."""
     value = entry.get("id") if isinstance(entry, dict) else None
@@ -247,14 +206,6 @@ def _derived_id(role: str, entry: dict[str, Any], inner: dict[str, Any], text: s
     stamp = inner.get("timestamp", entry.get("timestamp"))
     named = json.dumps([role, stamp if isinstance(stamp, str | int | float) else None, text])
     return "@" + hashlib.blake2b(named.encode(), digest_size=12).hexdigest()
-
-
-_LONE: Final = re.compile("[\ud800-\udfff]")
-
-
-def whole(text: str) -> str:
-    """`text` without lone surrogates, which neither SQLite nor UTF-8 can hold."""
-    return text if text.isascii() else _LONE.sub("\ufffd", text)
 
 
 def _text(inner: dict[str, Any]) -> str | tuple[str]:
@@ -312,110 +263,41 @@ def restored(message: Message | None, kept: dict[str, Any]) -> Message | None:
     return replace(message, origin=kept["o"], note=kept["k"], window=kept["w"], at=at)
 
 
-# --- time ------------------------------------------------------------------------------------------------------------
-
-_SECONDS_BELOW: Final = 10**11
-"""A smaller number is seconds: as milliseconds it would lie before March 1973."""
-_LAST_MS: Final = 253_402_300_799_000  # the end of the year 9999, where datetime ends
-
-
-def milliseconds(value: object) -> int | None:
-    """Milliseconds since 1970 of a logged time (a number or ISO text); None when it is no time."""
-    if type(value) is int and _SECONDS_BELOW <= value <= _LAST_MS:
-        return value
-    if isinstance(value, str):
-        if not (value.isascii() and value.isdecimal()):
-            return _iso_milliseconds(value)
-        value = int(value) if len(value) <= 16 else None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    ms = int(value) if abs(value) >= _SECONDS_BELOW else int(value * 1000)
-    return ms if 0 < ms <= _LAST_MS else None
-
-
-def _iso_milliseconds(text: str) -> int | None:
-    if len(text) > 40:
-        return None
-    try:
-        at = datetime.fromisoformat(text.strip())
-        ms = round((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
-    except (ValueError, OverflowError):
-        return None
-    return ms if 0 < ms <= _LAST_MS else None
-
-
-def _when(entry: dict[str, Any], inner: dict[str, Any], past: Past, fallback_ms: int) -> int:
+def _when(entry: dict[str, Any], inner: dict[str, Any]) -> int:
+    """Milliseconds, 0 when the entry does not say. When a file or row was written says nothing: both are copied."""
     return (
         milliseconds(inner.get("timestamp"))
         or milliseconds(entry.get("timestamp"))
         or milliseconds(entry.get("created_at"))
-        or past.at
-        or min(max(fallback_ms, 1), _LAST_MS)
+        or 0
     )
 
 
 # --- who speaks ------------------------------------------------------------------------------------------------------
-
-_ENVELOPE: Final = re.compile(
-    r"\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) \d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?(?: [^\]\n]{1,40})?\]\s*"
-)
-_MARKERS: Final = (
-    ("[OpenClaw heartbeat poll]", "heartbeat"),
-    ("Read HEARTBEAT.md", "heartbeat"),
-    ("[cron:", "cron"),
-    ("[Subagent Context]", "subagent"),
-    ("[Inter-session message]", "inter_session"),
-    ("Pre-compaction memory flush", "memory_flush"),
-)
-_MARKS: Final = tuple(mark for mark, _ in _MARKERS)
-_SLASH: Final = re.compile(r"/([a-z][a-z0-9_-]*)(?:\s|$)")
-_PATH_ROOTS: Final = (
-    "bin",
-    "boot",
-    "dev",
-    "etc",
-    "home",
-    "lib",
-    "media",
-    "mnt",
-    "opt",
-    "proc",
-    "root",
-    "srv",
-    "tmp",
-    "usr",
-    "var",
-)
 
 
 def _asked(
     text: str, entry: dict[str, Any], inner: dict[str, Any], run: Run, past: Past
 ) -> tuple[Origin, str, str | None]:
     first, past.asked = not past.asked, True
-    envelope = _ENVELOPE.match(text)
-    bare = text[envelope.end() :] if envelope else text
-    prompt = _provenance_note(_field("provenance", entry, inner)) or _marker_note(bare)
+    told = sender(text)
+    body = text[told.start :]
+    prompt = _provenance_note(_field("provenance", entry, inner)) or note_of_prompt(body)
     past.answer = prompt
     if first and prompt == "subagent":
         past.run = prompt
-    sender = _sender(bare)
-    past.group = past.group or sender.group
-    author = sender.name or _name(_field("senderName", entry, inner))
-    note = run.note or past.run or prompt or _slash_note(bare)
+    past.group = past.group or told.group
+    own = _field("__openclaw", entry, inner)
+    own = own if isinstance(own, dict) else {}
+    owns = own.get("senderIsOwner")
+    author = told.name or person(_field("senderName", entry, inner)) or person(own.get("senderName"))
+    note = run.note or past.run or prompt or note_of_command(body)
     if note:
         return "host", note, author
     group = run.kind == "group" or past.group
-    own = _field("__openclaw", entry, inner)
-    owns = own.get("senderIsOwner") if isinstance(own, dict) else None
     if owns is True or (not isinstance(owns, bool) and not group):
         return "owner", "", author
     return ("participant", "", author) if group else ("host", "not_owner", author)
-
-
-def _marker_note(bare: str) -> str:
-    if not bare.startswith(_MARKS):
-        return ""
-    return next(note for mark, note in _MARKERS if bare.startswith(mark))
 
 
 def _field(name: str, entry: dict[str, Any], inner: dict[str, Any]) -> Any:
@@ -434,73 +316,14 @@ def _provenance_note(provenance: Any) -> str:
     return "inter_session" if kind == "inter_session" else ""
 
 
-def _slash_note(bare: str) -> str:
-    text = bare.strip() if len(bare) < 400 else bare
-    if not text.startswith("/") or len(text) > 200 or "\n" in text:
-        return ""
-    command = _SLASH.match(text)
-    return "slash_command" if command and command[1] not in _PATH_ROOTS else ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Sender:
-    name: str | None = None
-    group: bool = False
-
-
-_NOBODY: Final = _Sender()
-_PREAMBLE: Final = re.compile(
-    r"\s*(?P<title>[A-Z][A-Za-z ]{0,60}) \(untrusted[^)\n]{0,60}\):?\s*```json\s*\n(?P<json>.{0,4000}?)\n\s*```",
-    re.DOTALL,
-)
-
-
-def _preambles(bare: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The metadata blocks a channel puts in front of a person's text, by title."""
-    start = 0
-    while block := _PREAMBLE.match(bare, start):
-        start = block.end()
-        try:
-            value = json.loads(block["json"])
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            yield block["title"], value
-
-
-def _sender(bare: str) -> _Sender:
-    name, group = None, False
-    if "(untrusted" not in bare[:100]:
-        return _NOBODY
-    for title, block in _preambles(bare):
-        if title == "Conversation info":
-            group = block.get("is_group_chat") is True
-            name = name or _name(block.get("sender"))
-        elif title == "Sender":
-            name = _name(block.get("name")) or _name(block.get("label")) or name
-    return _Sender(name, group)
-
-
-def _name(value: object) -> str | None:
-    if not isinstance(value, str):
-        return None
-    return whole(" ".join(value.split()))[:120] or None
-
-
-_FAILED: Final = "[assistant turn failed before producing content]"
-_SILENT: Final = ("NO_REPLY", "HEARTBEAT_OK")
 _GATEWAY_MODELS: Final = {"gateway-injected": "gateway_note", "delivery-mirror": "delivery_mirror"}
 
 
 def _answered(text: str, inner: dict[str, Any], run: Run, past: Past) -> tuple[Origin, str]:
     note = run.note or past.run or past.answer
     if not note:
-        bare = text.lstrip()
         model = inner.get("model")
         if inner.get("provider") == "openclaw" and isinstance(model, str):
             note = _GATEWAY_MODELS.get(model, "")
-        if not note and bare.startswith(_SILENT):
-            note = "no_reply"
-        elif not note and bare.startswith(_FAILED):
-            note = "failed_turn"
+        note = note or note_of_answer(text)
     return ("host", note) if note else ("assistant", "")

@@ -3,43 +3,48 @@
 What always holds: the file is opened read-only, for one call at a time, and only the tables named here are read (it
 holds credentials as well). A position is (generation, seq, entry id): the host deletes and re-inserts whole sessions,
 so that seq alone proves nothing; a position that no longer fits is answered by reading from the beginning.
+
+The host says itself which events are on the active branch. What it has not looked at yet, or is about to look at anew,
+counts as active.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import apsw
 
-from clawmark.errors import SourceBusy, SourceCorrupt, SourceDrift, SourceError
+from clawmark.errors import SourceDrift
 from clawmark.model import Batch, Fault, Message, Stream, StreamKind, Wanted
+from clawmark_sources.foreign import ForeignDatabase
+from clawmark_sources.jsonline import LINE_LIMIT, Unreadable, milliseconds, parse
+from clawmark_sources.openclaw.files import File
+from clawmark_sources.openclaw.known import Known, Session
+from clawmark_sources.openclaw.lines import Unpacked, decompressor, zstd
 from clawmark_sources.openclaw.messages import (
-    LINE_LIMIT,
     Past,
     Run,
-    Unreadable,
     conversation_kind,
     entry_id,
+    header_of,
     host_run,
-    parse,
     passed_over,
     read_entry,
     remembered,
     restored,
 )
+from clawmark_sources.openclaw.reading import HEADER_BYTES, Reading, header, resumed, tree_of
+from clawmark_sources.openclaw.reading import Position as FilePosition
 
 PREFIX: Final = "sqlite:"
-BUSY_MS: Final = 2_000
 EVENT_LIMIT: Final = 4 << 20
 """Bytes of the longest event that the host compresses."""
 ROWS_A_READ: Final = 20_000
@@ -49,28 +54,19 @@ FAULTS_A_READ: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """What session_windows says about one session. Sessions without a row are the agent's own plain ones."""
-
-    key: str = ""
-    kind: StreamKind = "direct"
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Listing:
-    """streams that exist; ids of sessions the person asked to forget; ids of deleted sessions without a live row."""
+    """The streams that exist, and what is known of their sessions."""
 
     streams: Sequence[Stream] = ()
-    forgotten: frozenset[str] = frozenset()
-    deleted: frozenset[str] = frozenset()
+    known: Known = field(default_factory=Known)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Messages by ref, and the sessions the person asked to forget or deleted."""
+    """Messages by ref; refs that were taken back; the sessions the person asked to forget or deleted."""
 
     messages: dict[str, Message] = field(default_factory=dict)
+    taken_back: Set[str] = frozenset()
     forgotten: frozenset[str] = frozenset()
     deleted: frozenset[str] = frozenset()
 
@@ -119,6 +115,8 @@ SELECT id, seq, (SELECT created_at FROM transcript_events e WHERE e.session_id =
 """One index seek a session: the rows between are never walked."""
 _WINDOWS = "SELECT * FROM session_windows"
 _WINDOW = "SELECT * FROM session_windows WHERE session_id = ?"
+_NODES = "SELECT * FROM session_nodes"
+_NODE = "SELECT * FROM session_nodes WHERE current_session_id = ?"
 _GENERATIONS = "SELECT session_id, generation FROM transcript_rewrite_watermarks"
 _GENERATION = "SELECT session_id, generation FROM transcript_rewrite_watermarks WHERE session_id = ?"
 _LAST = "SELECT max(seq) FROM transcript_events WHERE session_id = ? AND typeof(seq) = 'integer'"
@@ -139,6 +137,21 @@ _EVENT_PLAIN = """
 SELECT seq, CAST(event_json AS BLOB), NULL, created_at FROM transcript_events WHERE session_id = ? AND seq = ?
 """
 
+_BRANCHES = """
+SELECT session_id, indexed_seq + 1 - active_event_count FROM session_transcript_index_state WHERE needs_rebuild = 0
+"""
+_BRANCH = """
+SELECT indexed_seq FROM session_transcript_index_state WHERE session_id = ? AND needs_rebuild = 0
+"""
+_ACTIVE = "SELECT 1 FROM session_transcript_active_events WHERE session_id = ? AND event_seq = ?"
+_COLD = """
+SELECT session_id, archive_name, storage, archived_at, archive_bytes FROM session_transcript_cold_archives
+"""
+_COLD_BLOB = """
+SELECT archive_blob FROM session_transcript_cold_archives WHERE archive_name = ? AND storage = 'sqlite'
+"""
+_RESET = "SELECT session_id FROM session_transcript_archives WHERE reason = 'reset'"
+
 _REQUIRED: Final = ("session_id", "seq", "event_json", "created_at")
 
 
@@ -148,7 +161,8 @@ class AgentDatabase:
     def __init__(self, path: Path, agent: str) -> None:
         self.path = path
         self.agent = agent
-        self._in_wal_mode: dict[int, bool] = {}
+        self._cold = f"{PREFIX}{agent}/cold/"
+        self._file = ForeignDatabase(path, "OpenClaw")
 
     def check(self) -> None:
         with self._opened():
@@ -156,10 +170,10 @@ class AgentDatabase:
 
     def listing(self) -> Listing:
         with self._opened() as db:
+            rows = db.rows(_SESSIONS)
+            known = db.known(rows)
             scope = db.scope(self.agent)
-            forgotten = db.forgotten()
             generations = db.generations()
-            sessions = db.sessions()
             plain = Session()
             streams = [
                 Stream(
@@ -167,19 +181,65 @@ class AgentDatabase:
                     mark=f"{generations.get(session_id, '')}:{last}:{created_at}",
                     scope=scope,
                     session=session_id,
-                    kind=sessions.get(session_id, plain).kind,
+                    kind=known.sessions.get(session_id, plain).kind,
+                    losses=known.losses.get(session_id, ""),
+                    touched=_moment(created_at),
                 )
-                for session_id, last, created_at in db.rows(_SESSIONS)
-                if session_id not in forgotten
+                for session_id, last, created_at in rows
+                if session_id not in known.forgotten
             ]
-            return Listing(streams, forgotten, db.deleted())
+            streams += [
+                Stream(
+                    name=f"{self._cold}{name}",
+                    mark=f"{archived_at}:{size}",
+                    scope=scope,
+                    session=session_id,
+                    kind=known.sessions.get(session_id, plain).kind,
+                    touched=_moment(archived_at),
+                )
+                for session_id, name, storage, archived_at, size in db.cold()
+                if storage == "sqlite" and session_id not in known.forgotten
+            ]
+            return Listing(streams, known)
+
+    def known(self) -> Known:
+        with self._opened() as db:
+            return db.known(db.rows(_SESSIONS))
+
+    def whose(self, session_id: str) -> Session | None:
+        with self._opened() as db:
+            return db.session(session_id)
 
     def read(self, stream: Stream, cursor: str | None, limit: int) -> Batch:
+        if stream.name.startswith(self._cold):
+            archive = self._archive(stream.name, stream.session)
+            if archive is None:
+                return Batch(messages=(), cursor=cursor or FilePosition().dump())
+            reading, content = archive
+            return reading.batch(resumed(content, cursor), max(1, limit))
         with self._opened() as db:
             run = db.run(stream.session, stream.name, db.scope(self.agent))
             position = self._resume(db, stream.session, cursor)
             before = _before(db, run, position)
             return _read_on(db, run, position, before, max(1, limit))
+
+    def withdrawn(self, session_ids: Collection[str], refs: Sequence[str], *, own: bool) -> set[str]:
+        """Those of the refs that the person took back.
+
+        own   True for what was read from rows: what the session no longer holds was taken back too, because the host
+              moves what it only wants out of the way into an archive. Files may hold what never came here.
+        """
+        taken: set[str] = set()
+        with self._opened() as db:
+            forgotten = db.forgotten()
+            cold = {session_id for session_id, *_ in db.cold()}
+            for session_id in session_ids:
+                some = {ref for ref in refs if ref.partition("/")[0] == session_id}
+                if session_id in forgotten:
+                    taken |= some
+                elif session_id not in cold and db.last(session_id) >= 0:
+                    taken |= _taken_back(db, session_id, some, own=own)
+        return taken
 
     def _resume(self, db: _Open, session_id: str, cursor: str | None) -> Position:
         generation = db.generation(session_id)
@@ -198,70 +258,51 @@ class AgentDatabase:
         with self._opened() as db:
             forgotten, deleted = db.forgotten(), db.deleted()
             scope = db.scope(self.agent)
+            runs: dict[str, Run] = {}
+            taken_back: set[str] = set()
             for want in wanted:
                 session_id, _, entry = want.ref.partition("/")
                 if session_id in forgotten or want.ref in found:
                     continue
-                run = db.run(session_id, want.stream, scope)
+                if session_id not in runs:
+                    runs[session_id] = db.run(session_id, want.stream, scope)
+                run = replace(runs[session_id], stream=want.stream)
                 message = _find(db, run, want, entry)
-                if message is not None:
+                if message is None:
+                    continue
+                seq = int(message.location)
+                if seq <= db.branch_end(session_id) and not db.is_active(session_id, seq):
+                    taken_back.add(want.ref)
+                else:
                     found[want.ref] = message
-        return Found(found, forgotten, deleted)
+            archived = [(s, n) for s, n, storage, *_ in db.cold() if storage == "sqlite" and s not in forgotten]
+        for session_id, name in archived:
+            some = [w for w in wanted if w.ref not in found and w.ref.startswith(f"{session_id}/")]
+            archive = self._archive(f"{self._cold}{name}", session_id) if some else None
+            if archive is not None:
+                found |= archive[0].search({want.ref for want in some})
+        return Found(found, taken_back, forgotten, deleted)
+
+    def _archive(self, stream: str, session_id: str) -> tuple[Reading, Unpacked] | None:
+        """A cold archive that lies in the database itself."""
+        name = stream.removeprefix(self._cold)
+        with self._opened() as db:
+            blob = db.cold_blob(name)
+            whose = db.session(session_id) or Session()
+            scope = db.scope(self.agent)
+        if blob is None:
+            return None
+        content = Unpacked(io.BytesIO(blob).read)
+        session, folder = header(content.pread(HEADER_BYTES, 0))
+        run = Run(stream, session or session_id, scope, whose.kind, whose.note, folder)
+        return Reading(
+            content, File(name, "", "", session_id, session_id, packed=True), run, lambda: tree_of(content)
+        ), content
 
     @contextmanager
     def _opened(self) -> Iterator[_Open]:
-        """One read transaction. Raises what a caller can act on, whichever step failed."""
-        alone = self._at_rest()
-        try:
-            connection = apsw.Connection(
-                f"{self.path.absolute().as_uri()}?{'immutable=1' if alone else 'mode=ro'}",
-                flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
-            )
-            try:
-                connection.set_busy_timeout(BUSY_MS)
-                connection.execute("BEGIN")
-                yield _Open(connection, self.path)
-            finally:
-                connection.close(True)
-            error: apsw.Error | None = None
-        except apsw.Error as failed:
-            error = failed
-        except UnicodeDecodeError as failed:
-            raise SourceDrift(f"{self.path} names a session in bytes that are no text") from failed
-        if alone is not None and self._at_rest() != alone:
-            raise SourceBusy(f"{self.path} was opened by OpenClaw just now; try again") from error
-        if error is not None:
-            raise _failure(self.path, error) from error
-
-    def _at_rest(self) -> tuple[int, int, int] | None:
-        """What tells a database that nobody has open from the same one later; None when somebody may have it open.
-
-        A database in WAL mode without a -wal file is at rest. Opened in the ordinary way, even for reading alone, it
-        would get two new files beside it from us; as immutable it gets none.
-        """
-        try:
-            stat = os.stat(self.path)
-            if os.path.exists(f"{self.path}-wal") or os.path.exists(f"{self.path}-journal"):
-                return None
-            if stat.st_ino not in self._in_wal_mode:
-                # once a file, because closing it drops the locks that SQLite holds on it in another thread
-                with open(self.path, "rb") as file:
-                    self._in_wal_mode = {stat.st_ino: file.read(20)[18:] == b"\x02\x02"}
-        except OSError:
-            return None
-        return (stat.st_ino, stat.st_size, stat.st_mtime_ns) if self._in_wal_mode[stat.st_ino] else None
-
-
-def _failure(path: Path, error: apsw.Error) -> SourceError:
-    if isinstance(error, apsw.BusyError | apsw.LockedError | apsw.SchemaChangeError):
-        return SourceBusy(f"{path} is held by another process ({error}); try again")
-    if isinstance(error, apsw.NotADBError | apsw.CorruptError):
-        return SourceCorrupt(
-            f"{path} is damaged ({error}). It was left untouched: stop OpenClaw and restore it from a backup."
-        )
-    if isinstance(error, apsw.SQLError):
-        return SourceDrift(f"{path} has a form that this version of clawmark does not know: {error}")
-    return SourceError(f"{path} cannot be read ({error}); check its permissions, then try again")
+        with self._file.opened() as connection:
+            yield _Open(connection, self.path)
 
 
 class _Open:
@@ -302,20 +343,79 @@ class _Open:
         rows = self.rows(_GENERATION, (session_id,)) if known else []
         return str(rows[0][1]) if rows else ""
 
+    def known(self, rows: Sequence[tuple[Any, ...]]) -> Known:
+        cold = self.cold()
+        blobs = {session_id for session_id, _, storage, *_ in cold if storage == "sqlite"}
+        return Known(
+            forgotten=self.forgotten(),
+            deleted=self.deleted(),
+            sessions=self.sessions(),
+            losses=self.losses(),
+            cold={name: session_id for session_id, name, *_ in cold},
+            held=frozenset(blobs.union(session_id for session_id, *_ in rows)),
+            pending=self.reset().union(session_id for session_id, *_ in cold),
+        )
+
+    def losses(self) -> dict[str, str]:
+        """Of each session what changes when something in it was taken back: its generation, and how much is inactive.
+
+        While the host has yet to look at a session anew, only its generation is certain.
+        """
+        generations = self.generations()
+        inactive = dict(self.rows(_BRANCHES)) if self._has_branches() else {}
+        return {i: f"{generations.get(i, '')}:{inactive.get(i, '')}" for i in generations.keys() | inactive.keys()}
+
+    def branch_end(self, session_id: str) -> int:
+        """The last event of which the host has said whether it is active; -1 = it has said nothing."""
+        rows = self.rows(_BRANCH, (session_id,)) if self._has_branches() else []
+        return rows[0][0] if rows and isinstance(rows[0][0], int) else -1
+
+    def is_active(self, session_id: str, seq: int) -> bool:
+        return bool(self.rows(_ACTIVE, (session_id, seq)))
+
+    def _has_branches(self) -> bool:
+        return {"session_transcript_index_state", "session_transcript_active_events"} <= self.tables
+
+    def cold(self) -> list[tuple[Any, ...]]:
+        return self.rows(_COLD) if "session_transcript_cold_archives" in self.tables else []
+
+    def cold_blob(self, name: str) -> bytes | None:
+        rows = self.rows(_COLD_BLOB, (name,)) if "session_transcript_cold_archives" in self.tables else []
+        return rows[0][0] if rows and isinstance(rows[0][0], bytes) else None
+
+    def reset(self) -> frozenset[str]:
+        known = "session_transcript_archives" in self.tables
+        return frozenset(i for (i,) in self.rows(_RESET)) if known else frozenset()
+
     def sessions(self) -> dict[str, Session]:
-        return dict(self._windows(_WINDOWS, ()))
+        """A window says whose a session is; where it is missing, the node that is current in it."""
+        return dict(self._sessions("session_nodes", _NODES)) | dict(self._sessions("session_windows", _WINDOWS))
+
+    def session(self, session_id: str) -> Session | None:
+        for table, sql in (("session_windows", _WINDOW), ("session_nodes", _NODE)):
+            for _, session in self._sessions(table, sql, (session_id,)):
+                return session
+        return None
 
     def run(self, session_id: str, stream: str, scope: str) -> Run:
-        session = dict(self._windows(_WINDOW, (session_id,))).get(session_id, Session())
-        return Run(stream, session_id, scope, session.kind, session.note)
+        session = self.session(session_id) or Session()
+        return Run(stream, session_id, scope, session.kind, session.note, self._folder(session_id))
 
-    def _windows(self, sql: str, values: tuple[Any, ...]) -> Iterator[tuple[str, Session]]:
-        if "session_windows" not in self.tables:
+    def _folder(self, session_id: str) -> str:
+        """The directory in the session's header."""
+        first = self.event(session_id, 0)
+        try:
+            return header_of(parse(first.raw()))[1] if first else ""
+        except Unreadable:
+            return ""
+
+    def _sessions(self, table: str, sql: str, values: tuple[Any, ...] = ()) -> Iterator[tuple[str, Session]]:
+        if table not in self.tables:
             return
         cursor = self._connection.execute(sql, values)
         for row in cursor:  # columns come and go between versions: each is taken where it is there
             named = dict(zip((column[0] for column in cursor.get_description()), row, strict=True))
-            yield str(named.get("session_id")), _session(named)
+            yield str(named.get("session_id", named.get("current_session_id"))), _session(named)
 
     def event(self, session_id: str, seq: int) -> _Event | None:
         rows = self.rows(_EVENT if self._compressed else _EVENT_PLAIN, (session_id, seq))
@@ -347,8 +447,18 @@ def _session(row: dict[str, Any]) -> Session:
         note = "acp"
     if not note and row.get("hook_external_content_source"):
         note = "hook"
+    if not note:
+        note = _STARTED_BY.get(str(row.get("created_via")), "")
     kind: StreamKind = "host" if note else conversation_kind(key, row.get("chat_type"), row.get("session_scope"))
-    return Session(key, kind, note)
+    return Session(kind, note)
+
+
+_STARTED_BY: Final = {"spawn": "subagent", "cron": "cron", "internal": "internal"}
+
+
+def _moment(ms: object) -> datetime | None:
+    known = milliseconds(ms)
+    return datetime.fromtimestamp(known / 1000, UTC) if known else None
 
 
 @dataclass(slots=True)
@@ -385,24 +495,16 @@ class _Event:
 
 
 def _unpack(frame: bytes) -> bytes:
-    zstd = _zstd()
     try:
-        # 8 MiB of window cover every frame of the host's; a forged one must not make us allocate more
-        unpacking = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: 23})
+        unpacking = decompressor()
         data: bytes = unpacking.decompress(frame, max_length=EVENT_LIMIT + 1)
-    except zstd.ZstdError:
+    except zstd().ZstdError:
         raise Unreadable("zstd") from None
     if len(data) > EVENT_LIMIT:
         raise Unreadable("oversize")
     if not unpacking.eof:
         raise Unreadable("zstd")
     return data
-
-
-@cache
-def _zstd() -> Any:
-    """The zstd module, loaded when the first compressed event is met."""
-    return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -428,14 +530,19 @@ def _read_on(db: _Open, run: Run, position: Position, before: Message | None, li
     latest: _Event | None = None
     size = 0
     restarted = position.seq < 0
+    branch_end = db.branch_end(run.session)
     for event in db.events(run.session, position.seq):
         latest = event
         size += event.size
         try:
             raw = event.raw()
-            read = passed_over(raw, 0, len(raw)) or read_entry(
-                parse(raw), run, position.past, str(event.seq), event.created_at
-            )
+            read: Message | str | None = passed_over(raw, 0, len(raw))
+            if read is None:
+                entry = parse(raw)
+                if event.seq <= branch_end and _is_inactive(db, run.session, event.seq, entry):
+                    read = "off_branch"
+                else:
+                    read = read_entry(entry, run, position.past, str(event.seq))
         except Unreadable as unreadable:
             faults.append(Fault(unreadable.reason, f"{run.session}#{event.seq}"))
         else:
@@ -464,8 +571,44 @@ def _read_on(db: _Open, run: Run, position: Position, before: Message | None, li
 def _message(event: _Event | None, run: Run, past: Past) -> Message | None:
     if event is None:
         return None
-    read = read_entry(parse(event.raw()), run, past, str(event.seq), event.created_at)
+    read = read_entry(parse(event.raw()), run, past, str(event.seq))
     return None if isinstance(read, str) else read
+
+
+def _is_inactive(db: _Open, session_id: str, seq: int, entry: Any = None) -> bool:
+    """Whether the host left the event behind; its header is never on the branch."""
+    header = isinstance(entry, dict) and entry.get("type") == "session"
+    return not header and not db.is_active(session_id, seq)
+
+
+def _taken_back(db: _Open, session_id: str, refs: set[str], *, own: bool) -> set[str]:
+    """Those of one session's refs that stand on inactive rows alone or, with `own`, on none."""
+    branch_end = db.branch_end(session_id)
+    rows: dict[str, bool] = {}
+    for ref in refs:
+        seq = db.seq_of(session_id, ref.partition("/")[2])
+        if seq is not None:
+            rows[ref] = seq > branch_end or db.is_active(session_id, seq)
+    indexed = "transcript_event_identities" in db.tables
+    # no index names entries without an id; and before rows count as gone, they are looked for
+    if unsure := {ref for ref in refs - rows.keys() if own or not indexed or "/@" in ref}:
+        rows |= _standing(db, session_id, unsure, branch_end)
+    return {ref for ref in refs if not rows.get(ref, not own)}
+
+
+def _standing(db: _Open, session_id: str, refs: set[str], branch_end: int) -> dict[str, bool]:
+    """Whether each ref that stands in the session stands on its branch."""
+    run = Run("", session_id, "", "direct")
+    found: dict[str, bool] = {}
+    for event in _all_events(db, session_id):
+        try:
+            message = _message(event, run, Past())
+        except Unreadable:
+            continue
+        if message is not None and message.ref in refs:
+            active = event.seq > branch_end or db.is_active(session_id, event.seq)
+            found[message.ref] = found.get(message.ref, False) or active
+    return found
 
 
 def _find(db: _Open, run: Run, want: Wanted, entry: str) -> Message | None:
@@ -494,12 +637,13 @@ def _matching(event: _Event | None, run: Run, ref: str) -> Message | None:
 
 def _search(db: _Open, run: Run, ref: str) -> Message | None:
     """Every row of the session: for entries that no index names."""
-    after = -1
-    while True:
+    return next((m for event in _all_events(db, run.session) if (m := _matching(event, run, ref)) is not None), None)
+
+
+def _all_events(db: _Open, session_id: str) -> Iterator[_Event]:
+    after, last = -1, None
+    while after != last:
         last = after
-        for event in db.events(run.session, after):
+        for event in db.events(session_id, after):
             after = event.seq
-            if (message := _matching(event, run, ref)) is not None:
-                return message
-        if after == last:
-            return None
+            yield event

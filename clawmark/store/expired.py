@@ -1,0 +1,79 @@
+"""What a damaged database alone still holds: messages whose log its host has removed by age, with their kept texts.
+
+They are carried over into the rebuilt one. All else of recall is read from the logs again.
+"""
+
+from __future__ import annotations
+
+import apsw
+
+from clawmark.store import kept, passages, streams, vectors
+from clawmark.store.db import UNREADABLE
+from clawmark.text import VECTOR_LETTERS, length_in_letters
+
+_EXPIRED = """
+SELECT s.source, s.name, s.scope, s.session, s.kind, s.place, s.touched, s.newest,
+  c.scope, c.session, c.window, c.kind, c.started_at,
+  p.id, p.part, p.scope, p.origin, p.author, p.at, p.content_key, p.recipe, p.dated,
+  r.ref, r.location, r.text_hash, k.text
+FROM streams s
+JOIN passage_refs r ON r.stream_id = s.id
+JOIN passages p ON p.id = r.passage_id
+JOIN conversations c ON c.id = p.conversation_id
+JOIN kept_texts k ON k.passage_id = p.id
+WHERE s.expired = 1 ORDER BY p.id
+"""
+
+
+def carry(old: apsw.Connection, new: apsw.Connection) -> int:
+    """Copy what can be read of them; returns the number of passages. Belongs inside a transaction of `new`."""
+    made: dict[int, int] = {}
+    try:
+        for row in old.execute(_EXPIRED):
+            stream, conversation, passage = row[:8], row[8:13], row[13:22]
+            text = kept.unpacked(row[25])
+            if text is None or not all(isinstance(value, str) for value in (*stream[:6], *conversation[:4], row[22])):
+                continue
+            stream_id = streams.put_expired(new, *stream)
+            if passage[0] not in made:
+                home = passages.add_conversation(new, *conversation)
+                made[passage[0]] = _add(new, home, *passage[1:], text=text)
+            passages.add_ref(new, row[22], stream_id, [made[passage[0]]], row[23], row[24])
+    except UNREADABLE:
+        pass  # up to here it could be read
+    return len(made)
+
+
+def _add(
+    new: apsw.Connection,
+    conversation: int,
+    part: int,
+    scope: str,
+    origin: str,
+    author: str | None,
+    at: int,
+    content_key: bytes,
+    recipe: int,
+    dated: int,
+    *,
+    text: str,
+) -> int:
+    """The passage, stale: the next pass puts its words into the lexicon."""
+    passage_id = passages.add(
+        new,
+        conversation_id=conversation,
+        previous_id=None,
+        part=part,
+        scope=scope,
+        origin=origin,
+        author=author,
+        at=at,
+        content_key=content_key,
+        recipe=recipe,
+        dated=bool(dated),
+    )
+    kept.put(new, passage_id, text)
+    passages.mark_stale(new, [passage_id])
+    if length_in_letters(text) >= VECTOR_LETTERS:
+        vectors.expect(new, passage_id, at)
+    return passage_id

@@ -1,0 +1,258 @@
+"""Streams: which logs were read and how far, what each held by reason, and what became of those that are no longer listed.
+
+Times are milliseconds since 1970 UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import cast
+
+import apsw
+
+from clawmark.model import Stream, StreamKind
+from clawmark.store import cursors
+from clawmark.store.db import rows
+from clawmark.store.passages import from_ms, orphans, to_ms
+
+IN_DOUBT = "?"
+"""What stands for `losses` while something that was read may have been taken back, and nobody has asked yet."""
+
+KEPT = "kept"
+"""The reason under which messages are counted that have passages; all other reasons say why something has none."""
+
+
+def cursor_name(source: str, stream: str) -> str:
+    return f"index:{source}:{stream}"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A stream's row.
+
+    mark, losses   up to which it was read, and looked through for what was taken back
+    place          where it was last seen
+    newest         when the newest message read from it was said
+    expired        the host removed it by age, and its kept text stands for it
+    """
+
+    id: int
+    name: str
+    scope: str
+    session: str
+    kind: str
+    mark: str
+    losses: str
+    place: str
+    touched: int | None
+    newest: int | None
+    expired: bool
+
+    def as_listed(self) -> Stream:
+        """As the source listed it last."""
+        touched = None if self.touched is None else from_ms(self.touched)
+        kind = cast("StreamKind", self.kind)
+        return Stream(self.name, self.mark, self.scope, self.session, kind, self.losses, touched)
+
+
+def put(connection: apsw.Connection, source: str, place: str, stream: Stream) -> int:
+    """The stream's row, made when new. Its mark stays empty until it was read to its end, and its scope what it was
+    first: a project that is moved keeps its memory."""
+    touched = None if stream.touched is None else to_ms(stream.touched)
+    connection.execute(
+        "INSERT INTO streams (source, name, scope, session, kind, mark, losses, place, touched)"
+        " VALUES (?, ?, ?, ?, ?, '', ?, ?, ?)"
+        " ON CONFLICT (source, name) DO UPDATE SET session = excluded.session, kind = excluded.kind,"
+        " place = excluded.place, touched = excluded.touched, expired = 0",
+        (source, stream.name, stream.scope, stream.session, stream.kind, stream.losses, place, touched),
+    )
+    if stream.scope_name:
+        connection.execute(
+            "INSERT INTO scopes (scope, name, source) VALUES (?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET name = excluded.name WHERE name <> excluded.name",
+            (stream.scope, stream.scope_name, source),
+        )
+    found = rows(connection, "SELECT id FROM streams WHERE source = ? AND name = ?", (source, stream.name))
+    return int(found[0][0])
+
+
+_KNOWN = "SELECT id, name, scope, session, kind, mark, losses, place, touched, newest, expired FROM streams"
+
+
+def put_expired(
+    connection: apsw.Connection,
+    source: str,
+    name: str,
+    scope: str,
+    session: str,
+    kind: str,
+    place: str,
+    touched: int | None,
+    newest: int | None,
+) -> int:
+    """The row of a stream that its host has removed by age."""
+    connection.execute(
+        "INSERT INTO streams (source, name, scope, session, kind, mark, place, touched, newest, expired)"
+        " VALUES (?, ?, ?, ?, ?, '', ?, ?, ?, 1) ON CONFLICT DO NOTHING",
+        (source, name, scope, session, kind, place, touched, newest),
+    )
+    found = rows(connection, "SELECT id FROM streams WHERE source = ? AND name = ?", (source, name))
+    return int(found[0][0])
+
+
+def known(connection: apsw.Connection, source: str) -> dict[str, Known]:
+    """By name."""
+    found = rows(connection, f"{_KNOWN} WHERE source = ?", (source,))
+    return {row[1]: Known(*row) for row in found}
+
+
+def known_one(connection: apsw.Connection, source: str, name: str) -> Known | None:
+    found = rows(connection, f"{_KNOWN} WHERE source = ? AND name = ?", (source, name))
+    return Known(*found[0]) if found else None
+
+
+def expired(connection: apsw.Connection) -> list[tuple[str, Known]]:
+    """Every stream that its host has removed by age, with its source."""
+    found = rows(connection, _KNOWN.replace("SELECT ", "SELECT source, ") + " WHERE expired = 1")
+    return [(source, Known(*row)) for source, *row in found]
+
+
+def set_mark(connection: apsw.Connection, row_id: int, mark: str) -> None:
+    connection.execute("UPDATE streams SET mark = ? WHERE id = ?", (mark, row_id))
+
+
+def set_losses(connection: apsw.Connection, row_id: int, losses: str) -> None:
+    connection.execute("UPDATE streams SET losses = ? WHERE id = ?", (losses, row_id))
+
+
+def saw(connection: apsw.Connection, row_id: int, newest: int) -> None:
+    """A message said at `newest` was read."""
+    connection.execute("UPDATE streams SET newest = max(coalesce(newest, ?2), ?2) WHERE id = ?1", (row_id, newest))
+
+
+def expire(connection: apsw.Connection, row_id: int) -> None:
+    connection.execute("UPDATE streams SET expired = 1 WHERE id = ?", (row_id,))
+
+
+def read_again(connection: apsw.Connection, source: str, session: str | None = None) -> None:
+    """Every stream of `source` (of one session) is read from its beginning in the next pass: what is known stays known."""
+    found = rows(
+        connection,
+        "SELECT id, name FROM streams WHERE source = ?1 AND expired = 0 AND (?2 IS NULL OR session = ?2)",
+        (source, session),
+    )
+    for row_id, name in found:
+        set_mark(connection, row_id, "")
+        cursors.drop(connection, cursor_name(source, name))
+
+
+def drop(connection: apsw.Connection, source: str, stream: Known) -> list[int]:
+    """Take a stream, its cursor and its refs away; returns the passages that no ref points to any more."""
+    found = rows(connection, "SELECT passage_id FROM passage_refs WHERE stream_id = ?", (stream.id,))
+    connection.execute("DELETE FROM passage_refs WHERE stream_id = ?", (stream.id,))
+    connection.execute("DELETE FROM streams WHERE id = ?", (stream.id,))
+    cursors.drop(connection, cursor_name(source, stream.name))
+    return orphans(connection, [row[0] for row in found])
+
+
+def refs(connection: apsw.Connection, row_id: int, after: str, limit: int) -> list[str]:
+    """The next `limit` refs of a stream behind `after`, in order."""
+    found = rows(
+        connection,
+        "SELECT DISTINCT ref FROM passage_refs WHERE stream_id = ? AND ref > ? ORDER BY ref LIMIT ?",
+        (row_id, after, limit),
+    )
+    return [row[0] for row in found]
+
+
+# What was in them
+
+
+def count(connection: apsw.Connection, row_id: int, reasons: Mapping[str, int], *, anew: bool) -> None:
+    """Add to the stream's counts; `anew` when it is read from its beginning."""
+    if anew:
+        connection.execute("DELETE FROM stream_counts WHERE stream_id = ?", (row_id,))
+    connection.executemany(
+        "INSERT INTO stream_counts (stream_id, reason, count) VALUES (?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET count = count + excluded.count",
+        [(row_id, reason, number) for reason, number in reasons.items() if number],
+    )
+
+
+def counts(connection: apsw.Connection, source: str) -> dict[str, int]:
+    """Reason → how many messages and entries of `source`, over all its streams."""
+    found = rows(
+        connection,
+        "SELECT c.reason, sum(c.count) FROM streams s JOIN stream_counts c ON c.stream_id = s.id"
+        " WHERE s.source = ? GROUP BY c.reason ORDER BY c.reason",
+        (source,),
+    )
+    return dict(found)
+
+
+# Scopes and sessions
+
+
+def scopes(connection: apsw.Connection) -> list[str]:
+    return [row[0] for row in rows(connection, "SELECT DISTINCT scope FROM streams ORDER BY scope")]
+
+
+def scope_names(connection: apsw.Connection) -> dict[str, str]:
+    """Scope → what a person calls it, for those that are no names themselves."""
+    return dict(rows(connection, "SELECT scope, name FROM scopes ORDER BY scope"))
+
+
+def session(connection: apsw.Connection, name: str) -> tuple[str, str] | None:
+    """(scope, kind) of a session; a group where any of its streams is one, or where a participant spoke."""
+    found = rows(
+        connection,
+        "SELECT scope, kind FROM streams WHERE session = ? ORDER BY kind = 'group' DESC, id DESC LIMIT 1",
+        (name,),
+    )
+    if not found:
+        return None
+    scope, kind = found[0]
+    others = rows(
+        connection,
+        "SELECT 1 FROM conversations c JOIN passages p ON p.conversation_id = c.id"
+        " WHERE c.scope = ? AND c.session = ? AND p.origin = 'participant' LIMIT 1",
+        (scope, name),
+    )
+    return scope, "group" if others else kind
+
+
+def deleted_sessions(connection: apsw.Connection) -> dict[tuple[str, str], str]:
+    """(scope, session) → the source at whose log the person deleted it; none in a file of an earlier version."""
+    if not rows(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'deleted_sessions'"):
+        return {}
+    found = rows(connection, "SELECT scope, session, source FROM deleted_sessions")
+    return {(scope, name): source for scope, name, source in found}
+
+
+def bury_session(connection: apsw.Connection, scope: str, name: str, source: str, now: datetime) -> list[int]:
+    """The person deleted a session at `source`: other logs' copies of it go too, now and when they are read later.
+
+    Returns the passages that no ref points to any more.
+    """
+    connection.execute(
+        "INSERT INTO deleted_sessions (scope, session, source, deleted_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (scope, name, source, now.isoformat()),
+    )
+    found = rows(
+        connection,
+        "SELECT r.ref, r.stream_id, r.passage_id FROM streams s JOIN passage_refs r ON r.stream_id = s.id"
+        " WHERE s.session = ? AND s.scope = ? AND s.source <> ?",
+        (name, scope, source),
+    )
+    connection.executemany("DELETE FROM passage_refs WHERE ref = ? AND stream_id = ? AND passage_id = ?", found)
+    return orphans(connection, [row[2] for row in found])
+
+
+def lift_session(connection: apsw.Connection, scope: str, name: str) -> None:
+    """The session is there again: its copies in other logs count again, and are read again."""
+    connection.execute("DELETE FROM deleted_sessions WHERE scope = ? AND session = ?", (scope, name))
+    listed = rows(connection, "SELECT DISTINCT source FROM streams WHERE session = ?", (name,))
+    for (source,) in listed:
+        read_again(connection, source, name)
