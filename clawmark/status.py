@@ -11,7 +11,7 @@ from pathlib import Path
 
 import apsw
 
-from clawmark import net
+from clawmark import clean, net
 from clawmark.embed import Embedder, choose
 from clawmark.errors import (
     DatabaseUnwritable,
@@ -24,11 +24,12 @@ from clawmark.errors import (
     UsageError,
 )
 from clawmark.jobs import embedder as policy
+from clawmark.jobs.index import rules_now
 from clawmark.jobs.plan import plan
 from clawmark.model import FailedText, SourceState, SourceStatus, SpaceStatus, Status
 from clawmark.settings import Settings, unknown_variables
 from clawmark.source import Alternatives, Chosen, MessageSource
-from clawmark.store import events, facts, files, kept, keyfile, migrations, passages, spaces, streams, vectors
+from clawmark.store import cursors, events, facts, files, kept, keyfile, migrations, passages, spaces, streams, vectors
 from clawmark.store.spaces import Stored
 
 MOST_FAILED = 20
@@ -48,7 +49,7 @@ def gather(
 ) -> Status:
     """embedder: what `embedder_of` gives. groups raises what is wrong with the setting that names them."""
     problems = _switched_off(settings)
-    sources = _sources(connection, groups, problems)
+    sources = _sources(connection, groups, clean.Rules(settings.never_index_paths), problems)
     is_read = any(source.state == "read" for source in sources)
     try:
         keyfile.known(keyfile.key_path(path))
@@ -104,7 +105,10 @@ def _switched_off(settings: Settings) -> list[str]:
 
 
 def _sources(
-    connection: apsw.Connection, groups: Callable[[], Sequence[Alternatives]], problems: list[str]
+    connection: apsw.Connection,
+    groups: Callable[[], Sequence[Alternatives]],
+    rules: clean.Rules,
+    problems: list[str],
 ) -> list[SourceStatus]:
     try:
         named = groups()
@@ -115,7 +119,7 @@ def _sources(
     found: list[SourceStatus] = []
     for group, choice in zip(named, planned.choices, strict=True):
         problems += [f"source: {line}" for line in _not_read(choice)]
-        of_group = [_source(connection, source, _state(source, choice), problems) for source in group]
+        of_group = [_source(connection, source, _state(source, choice), rules, problems) for source in group]
         of_host = [one for one, source in zip(of_group, group, strict=True) if _same_host(source, choice)]
         problems += [f"source: {line}" for line in _stopped(of_host)]
         found += of_group
@@ -153,7 +157,7 @@ def _was_asked(source: MessageSource, choice: Chosen) -> bool:
 
 
 def _source(
-    connection: apsw.Connection, source: MessageSource, state: SourceState, problems: list[str]
+    connection: apsw.Connection, source: MessageSource, state: SourceState, rules: clean.Rules, problems: list[str]
 ) -> SourceStatus:
     known = streams.known(connection, source.name)
     counts = streams.counts(connection, source.name)
@@ -167,7 +171,8 @@ def _source(
             problems.append(f"source: {failed}")
         else:
             read = {(stream.name, stream.mark) for stream in known.values()}
-            behind = sum((stream.name, stream.mark) not in read for stream in listed) if state == "read" else 0
+            anew = cursors.get(connection, f"recipe:{source.name}") != rules_now(rules)
+            behind = sum(anew or (stream.name, stream.mark) not in read for stream in listed) if state == "read" else 0
             written = max((stream.touched for stream in listed if stream.touched is not None), default=None)
     return SourceStatus(
         source.name,

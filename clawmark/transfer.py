@@ -286,11 +286,7 @@ class _Restore:
                 for row in found.facts
                 if sidecar.is_usable("facts", row) and not row["is_deleted"]
             ),
-            sessions=frozenset(
-                (row["scope"], row["session"], row["source"])
-                for row in found.tables.get("deleted_sessions", [])
-                if sidecar.is_usable("deleted_sessions", row)
-            ),
+            sessions=_sessions(found),
             newest_event=found.stamp,
         )
 
@@ -305,8 +301,8 @@ class _Restore:
                     if by_value:  # forgotten under another key: this one may be learned anew
                         facts.lift(connection, [_key_hash(self._key, scope, key)])
                 self._carry_tombstones(connection, present)
-                for scope, session, source in present.sessions:
-                    orphans = streams.bury_session(connection, scope, session, source, self._now)
+                for scope, session, source, host in present.sessions:
+                    orphans = streams.bury_session(connection, scope, session, source, host, self._now)
                     erase.erase_passages(connection, orphans, self._now)
                 copy.note_key(connection, self._key, self._now)
                 detail = f"{self._source.name}; forgotten since and erased: {_facts(self._erased)}"
@@ -383,7 +379,7 @@ class Present:
     tombstones     rows: hash, kind, created_at, expires_at
     forgets        scope, key and time of every fact that was forgotten
     live           scope, key and value of every fact that is not
-    sessions       scope, session and source of what the person deleted at a host
+    sessions       scope, session, source and host of what the person deleted at a host
     newest_event   the highest number an event ever had
     generation     of its vectors: memories that hold some in memory tell by another one that these are gone
     """
@@ -391,7 +387,7 @@ class Present:
     tombstones: Sequence[tuple[bytes, str, str, str | None]] = ()
     forgets: frozenset[tuple[str, str, str]] = frozenset()
     live: frozenset[tuple[str, str, str]] = frozenset()
-    sessions: frozenset[tuple[str, str, str]] = frozenset()
+    sessions: frozenset[tuple[str, str, str, str]] = frozenset()
     newest_event: int = 0
     generation: int = 0
 
@@ -420,7 +416,7 @@ def _known(connection: apsw.Connection) -> Present:
         ],
         events.forgets(connection),
         frozenset((scope, key, value) for scope, key, value, _, hidden in facts.stored(connection) if not hidden),
-        frozenset((*place, source) for place, source in streams.deleted_sessions(connection).items()),
+        frozenset(streams.all_deleted(connection)),
         events.newest(connection),
         spaces.newest_generation(connection),
     )
@@ -484,6 +480,9 @@ def _import_facts(path: Path, source: Path, clock: Clock, wait_seconds: float) -
                 for row in found.facts:
                     counts[_import_fact(connection, row, forgotten, now)] += 1
                 _import_tombstones(connection, found, secret)
+                for scope, session, source_name, host in _sessions(found):
+                    orphans = streams.bury_session(connection, scope, session, source_name, host, now)
+                    erase.erase_passages(connection, orphans, now)
                 outcome = ", ".join(f"{number} {name}" for name, number in sorted(counts.items())) or "none"
                 events.add(connection, "restore", now, source="user", detail=f"{source.name}; facts: {outcome}")
             sidecar.write(connection, path, now)
@@ -568,6 +567,15 @@ def _fact(row: sidecar.Row) -> Fact:
         time(row["created_at"]),
         time(row["observed_at"]),
         time(row["reinforced_at"]),
+    )
+
+
+def _sessions(found: sidecar.Sidecar) -> frozenset[tuple[str, str, str, str]]:
+    """Scope, session, source and host of every session that the person deleted."""
+    return frozenset(
+        (row["scope"], row["session"], row["source"], row["host"])
+        for row in found.tables.get("deleted_sessions", [])
+        if sidecar.is_usable("deleted_sessions", row)
     )
 
 

@@ -56,7 +56,7 @@ def cursor_first(
     """`index._commit` with the fault that everybody makes once: what was read counts as done before it is stored."""
     with transaction(connection, path):
         for read in group:
-            row_id = streams.put(connection, source.name, source.place, read.stream)
+            row_id = streams.put(connection, source.name, source.host, source.place, read.stream)
             name = index.cursor_name(source.name, read.stream.name)
             cursors.put(connection, name, index._encode(read.batch.cursor, index.Thread()), clock())
             if read.batch.end:
@@ -65,9 +65,9 @@ def cursor_first(
     if "--dies" in sys.argv and len(PLANTED) == 3:
         os._exit(9)
     with transaction(connection, path):
-        seen = index.Seen.of(connection, source.name, [item for read in group for item in read.prepared])
+        seen = index.Seen.of(connection, source, [item for read in group for item in read.prepared])
         for read in group:
-            row_id = streams.put(connection, source.name, source.place, read.stream)
+            row_id = streams.put(connection, source.name, source.host, source.place, read.stream)
             total = index.Written()
             thread = index._write(connection, row_id, read, index.Thread(), seen, total, clock())
             name = index.cursor_name(source.name, read.stream.name)

@@ -16,7 +16,7 @@ from clawmark.errors import DatabaseBusy, SourceBusy
 from clawmark.jobs import index as index_job
 from clawmark.jobs.prepare import content_key
 from clawmark.memory import Memory
-from clawmark.model import Batch, Fault, Stream
+from clawmark.model import Batch, Fault, Stream, Turn
 from clawmark.store import cursors
 from clawmark.store.passages import to_ms
 from clawmark.testing import FakeEmbedder, ListSource
@@ -658,3 +658,68 @@ def test_passages_of_an_earlier_version_are_known_by_its_content_key(
         query(db_path, "DELETE FROM cursors WHERE name LIKE 'recipe:%'")
         assert memory.sync().kept == 0
         assert dump(db_path) == before
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_participants_words_lend_nothing_to_what_follows_them_but_another_participants(
+    memory: Memory, log: Log, db_path: Path
+) -> None:
+    log.session("g", kind="group")
+    log.say("I bought a xylophone", "g", origin="participant", author="Mia")
+    log.say("fine by me then", "g")
+    log.say("the zither is mine", "g", origin="participant", author="Jo")
+    log.say("and the harp is mine too", "g", origin="participant", author="Mia")
+    memory.sync()
+    assert "zither" in words_of(db_path, "context")["g/e00004#0"]
+    assert not any("xylophon" in " ".join(found) for found in words_of(db_path, "context").values())
+    assert not recalled(memory, "xylophone")
+
+
+def test_a_conversation_in_which_somebody_else_spoke_is_a_groups(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say("the boat is called Sira", "s1")
+    assert memory.sync().kept == 1
+    assert query(db_path, "SELECT kind FROM conversations") == [("direct",)]
+    log.say("which boat?", "s1", origin="participant")
+    memory.sync()
+    assert query(db_path, "SELECT kind FROM conversations") == [("group",)]
+
+
+def test_a_copy_of_somebody_elses_words_is_not_the_owners(memory: Memory, log: Log, db_path: Path) -> None:
+    entry = "deadbeef-0001"
+    log.say("the code of the shed is under the mat", "fork", ref=f"fork/{entry}")
+    log.session("g", kind="group")
+    log.say("the code of the shed is under the mat", "g", ref=f"g/{entry}", origin="participant")
+    memory.sync()
+    assert query(db_path, "SELECT origin FROM passages ORDER BY id") == [("owner",), ("participant",)]
+
+
+def test_the_newest_window_is_the_one_begun_last_however_late_an_older_one_was_read(
+    memory: Memory, log: Log, db_path: Path
+) -> None:
+    log.say("the old window speaks of quinces", "s1", window="w1")
+    old = log.sessions.pop("s1")
+    log.session("s1b", session="s1")
+    log.say("the new window speaks of medlars", "s1b", window="w2")
+    memory.sync()
+    log.sessions["s1"] = old
+    memory.sync()
+    shown = memory.block(Turn("what about quinces and medlars?", session="s1")).text
+    assert "quinces" in shown and "medlars" not in shown
+
+
+def test_an_upgraded_passage_is_found_by_a_copy_in_the_same_transaction(
+    db_path: Path, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = log.say("the boat is called Sira and lies in the harbour", ref="s1/deadbeef01")
+    with open_memory(db_path, log, clock=clock) as memory:
+        memory.sync()
+    query(
+        db_path, "UPDATE passages SET content_key = ?, recipe = recipe - 10000", content_key("main", "owner", said.text)
+    )
+    query(db_path, "DELETE FROM cursors WHERE name LIKE 'recipe:%'")
+    log.copy(said, "fork", ref="fork/deadbeef01")
+    with open_memory(db_path, log, clock=clock) as memory:
+        assert memory.sync().kept == 0
+    assert passages(db_path) == 1

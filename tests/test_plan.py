@@ -6,10 +6,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from helpers import START, Clock, Log, query, recalled
+from helpers import START, Clock, Log, query, recalled, residue
 
+from clawmark import clean
 from clawmark.errors import SourceAbsent, SourceBusy, SourceCorrupt, SourceDrift, SourceError
 from clawmark.memory import Memory
+from clawmark.model import Turn
 from clawmark.settings import Settings
 
 
@@ -219,3 +221,70 @@ def test_status_counts_what_was_kept_and_left_out_of_each_log(both: Two, first: 
     assert both.status().sources[0].behind == 1
     both.sync()
     assert (both.status().sources[0].seen, both.status().sources[0].kept) == (7, 5)
+
+
+def test_what_was_edited_away_goes_where_the_log_stands_by(both: Two, first: Failing, second: Failing) -> None:
+    first.why = SourceDrift("x")
+    both.sync()
+    first.why = None
+    both.sync()
+    for log in (first, second):
+        log.take_back(next(m for m in log.messages() if "topic2" in m.text))
+    assert both.sync().pruned == 1
+    assert not recalled(both, "topic2") and recalled(both, "topic1")
+
+
+def test_what_stands_by_and_cannot_be_listed_whole_loses_nothing(both: Two, first: Failing, second: Failing) -> None:
+    first.why = SourceDrift("x")
+    both.sync()
+    first.why = None
+    both.sync()
+    hidden = second.sessions.pop("s1")
+    failure = SourceError("a part of it cannot be listed")
+    failure.parts = ("s",)
+    second.unlisted = failure
+    assert both.sync().pruned == 0
+    second.unlisted, second.sessions["s1"] = None, hidden
+    both.sync()
+    assert recalled(both, "topic1")
+
+
+def test_new_rules_reach_what_stands_by(
+    both: Two, first: Failing, second: Failing, db_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second.say("the word of the day is zqsecret", "s1")
+    with monkeypatch.context() as patch:
+        patch.setattr(clean, "RECIPE", clean.RECIPE - 100)
+        first.why = SourceDrift("x")
+        both.sync()
+        first.why = None
+        both.sync()
+    masked = clean.secrets.mask
+    monkeypatch.setattr(clean.secrets, "mask", lambda text: masked(text).replace("zqsecret", "[REDACTED:word]"))
+    both.sync()
+    assert query(db_path, "SELECT DISTINCT recipe FROM passages") == [(clean.RECIPE,)]
+    assert not residue(db_path.parent, "zqsecret")
+
+
+def test_when_one_of_two_logs_says_that_somebody_else_spoke_it_was_not_the_owner(
+    both: Two, first: Failing, second: Failing, db_path: Path
+) -> None:
+    said = first.say("the code of the shed is under the mat", "s1")
+    second.copy(said, "s1", ref="s1/entry0010", origin="participant")
+    both.sync()
+    first.why = SourceDrift("x")
+    both.sync()
+    assert query(db_path, "SELECT origin FROM passages ORDER BY id DESC LIMIT 1") == [("participant",)]
+    assert both.block(Turn("where is the code of the shed?", session="elsewhere")).text.count("shed") == 0
+
+
+def test_many_repeated_words_are_matched_one_to_one_in_their_order(
+    both: Two, first: Failing, second: Failing, db_path: Path
+) -> None:
+    for _ in range(20):
+        said = first.say("yes", "s1", after=timedelta(seconds=30))
+        second.copy(said, "s1", ref=f"s1/again{len(second.messages()):04d}", at=said.at + timedelta(seconds=300))
+    both.sync()
+    first.why = SourceDrift("x")
+    assert both.sync().kept == 0
+    assert query(db_path, "SELECT count(*) FROM passage_refs GROUP BY passage_id") == [(2,)] * 24

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from helpers import Clock, Log, dump, fake, query, recalled, residue
 
-from clawmark import clean
-from clawmark.errors import SourceError
+from clawmark import clean, transfer
+from clawmark.errors import SourceBusy, SourceError
 from clawmark.jobs import prune as job
+from clawmark.jobs import runner
 from clawmark.memory import Memory
 from clawmark.model import Stream
 from clawmark.settings import Settings
@@ -183,7 +184,7 @@ def test_what_nobody_can_tell_of_is_kept_and_asked_again(memory: Memory, log: Lo
 
 
 def test_what_a_log_holds_no_more_goes_from_this_log_alone(db_path: Path, clock: Clock) -> None:
-    one, other = Log("one"), Log("other")
+    one, other = Log("one", host="h"), Log("other", host="h")
     said = one.say("the surprise is a kayak", "s1")
     other.copy(said, "s1", ref="s1/entry0001")
     with open_memories(db_path, clock, one, other) as memory:
@@ -194,7 +195,7 @@ def test_what_a_log_holds_no_more_goes_from_this_log_alone(db_path: Path, clock:
 
 
 def test_what_the_person_deleted_goes_from_every_log_of_the_session(db_path: Path, clock: Clock) -> None:
-    one, other = Log("one"), Log("other")
+    one, other = Log("one", host="h"), Log("other", host="h")
     said = one.say("the surprise is a kayak", "s1")
     other.copy(said, "s1", ref="s1/entry0001")
     other.say("and nobody knows of the lighthouse", "s1")
@@ -210,7 +211,7 @@ def test_what_the_person_deleted_goes_from_every_log_of_the_session(db_path: Pat
 
 
 def test_a_part_of_a_session_that_goes_deletes_no_other_log_of_it(db_path: Path, clock: Clock) -> None:
-    one, other = Log("one"), Log("other")
+    one, other = Log("one", host="h"), Log("other", host="h")
     one.say("the surprise is a kayak", "s1")
     one.session("s1b", session="s1")
     one.say("it is red", "s1b")
@@ -413,7 +414,7 @@ def test_what_a_damaged_database_alone_held_comes_back(db_path: Path, clock: Clo
 
 
 def test_a_session_that_was_deleted_stays_so_when_the_database_is_rebuilt(db_path: Path, clock: Clock) -> None:
-    one, other = Log("one"), Log("other")
+    one, other = Log("one", host="h"), Log("other", host="h")
     said = one.say("the surprise is a kayak", "s1")
     other.copy(said, "s1", ref="s1/entry0001")
     with open_memories(db_path, clock, one, other) as memory:
@@ -424,3 +425,183 @@ def test_a_session_that_was_deleted_stays_so_when_the_database_is_rebuilt(db_pat
     with open_memories(db_path, clock, one, other) as memory:
         memory.sync()
         assert not recalled(memory, "kayak")
+
+
+def test_what_expired_once_stays_so_whatever_the_settings_of_the_host_say_later(
+    db_path: Path, clock: Clock, short_lived: Log
+) -> None:
+    short_lived.say("the boat is called Sira", "a")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        short_lived.end("a", "expired")
+        memory.sync()
+        short_lived.fates["a"] = "deleted"
+        assert memory.sync().pruned == 0 and recalled(memory, "boat")
+        short_lived.fates["a"] = "gone"
+        assert memory.sync().pruned == 1
+
+
+def test_a_log_of_another_host_with_the_same_names_is_another_log(db_path: Path, clock: Clock) -> None:
+    one, other = Log("one"), Log("other")
+    one.say("the surprise is a kayak", "main")
+    other.say("ok", "main")
+    one.say("ok", "main", at=other.messages()[0].at)
+    other.say("the lighthouse is white", "main")
+    with open_memories(db_path, clock, one, other) as memory:
+        assert memory.sync().kept == 4
+        one.end("main", "deleted")
+        assert memory.sync().pruned == 2
+        other.say("and has a red roof", "main")
+        assert memory.sync().kept == 1 and recalled(memory, "lighthouse")
+
+
+def test_an_edit_in_one_log_takes_the_copy_in_another_log_along(db_path: Path, clock: Clock) -> None:
+    one, other = Log("one", host="h"), Log("other", host="h")
+    wrong = one.say("my number is zqwrong1", "s1")
+    other.copy(wrong, "s1", ref="s1/entry0001")
+    with open_memories(db_path, clock, one, other) as memory:
+        memory.sync()
+        one.take_back(wrong)
+        assert memory.sync().pruned == 1
+        assert not recalled(memory, "zqwrong1") and not residue(db_path.parent, "zqwrong1")
+
+
+@pytest.mark.parametrize("asked", ["withdrawn", "fate"])
+def test_a_source_that_cannot_answer_costs_itself_alone(
+    db_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    one, other = Log("one"), Log("other")
+    wrong = one.say("my number is zqwrong1", "s1")
+    one.say("the boat is called Sira", "s2")
+    with open_memories(db_path, clock, one, other) as memory:
+        memory.sync()
+        if asked == "withdrawn":
+            one.take_back(wrong)
+        else:
+            one.delete("s1")
+        other.say("the lighthouse is white", "s3")
+
+        def failing(*arguments: object) -> Any:
+            raise SourceError("nothing can be said of it now")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(one, asked, failing)
+            report = memory.sync()
+            assert (report.kept, report.pruned) == (1, 0) and recalled(memory, "lighthouse")
+        assert memory.sync().pruned == 1
+
+
+def test_a_busy_log_keeps_no_other_from_being_read(db_path: Path, clock: Clock) -> None:
+    one, other = Log("one"), Log("other")
+    one.say("the boat is called Sira")
+    other.say("the lighthouse is white")
+    with open_memories(db_path, clock, one, other) as memory:
+        reading = one.read
+
+        def held(*arguments: Any) -> Any:
+            raise SourceBusy("it is held")
+
+        one.read = held  # type: ignore[method-assign]
+        with pytest.raises(SourceBusy):
+            memory.sync()
+        assert recalled(memory, "lighthouse")
+        one.read = reading  # type: ignore[method-assign]
+        assert memory.sync().kept == 1
+
+
+def test_a_deleted_session_that_an_older_backup_brings_back_goes_again_even_when_it_looks_expired(
+    db_path: Path, clock: Clock, short_lived: Log
+) -> None:
+    short_lived.say("the surprise is a kayak", "a")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        transfer.backup(db_path, db_path.parent / "mine.db", clock)
+        short_lived.end("a", "deleted")
+        memory.sync()
+    transfer.restore(db_path, db_path.parent / "mine.db", clock, wait_seconds=5.0)
+    short_lived.fates["a"] = "expired"
+    with open_memories(db_path, clock, short_lived) as memory:
+        assert memory.sync().pruned == 1 and not recalled(memory, "kayak")
+
+
+def test_what_was_deleted_is_in_the_sidecar_as_soon_as_it_is_erased(
+    db_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = Log("one", host="h"), Log("other", host="h")
+    said = one.say("the surprise is a kayak", "s1")
+    other.copy(said, "s1", ref="s1/entry0001")
+    with open_memories(db_path, clock, one, other) as memory:
+        memory.sync()
+        one.end("s1", "deleted")
+
+        def dying(*arguments: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(runner, "refresh_stale", dying)
+            with pytest.raises(KeyboardInterrupt):
+                memory.sync()
+    db_path.write_bytes(b"\0" * 4096)
+    with open_memories(db_path, clock, one, other) as memory:
+        memory.sync()
+        assert not recalled(memory, "kayak")
+
+
+def test_a_kept_text_whose_log_went_just_before_the_damage_comes_back(
+    db_path: Path, clock: Clock, short_lived: Log
+) -> None:
+    short_lived.say("the boat is called Sira", "a")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+    short_lived.end("a", "expired")
+    query(db_path, "DROP TABLE memory_events")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        assert [e.excerpt for e in recalled(memory, "boat")] == ["the boat is called Sira"]
+
+
+def test_a_path_that_is_never_to_be_indexed_from_now_on_erases_what_was_kept(
+    db_path: Path, clock: Clock, short_lived: Log
+) -> None:
+    short_lived.say("the key lies in /vault/keys", "a")
+    short_lived.say("the boat is called Sira", "b")
+    short_lived.say("and the map is in /vault/maps", "b")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        short_lived.end("a", "expired")
+        memory.sync()
+    with open_memories(db_path, clock, short_lived, never_index_paths=("/vault",)) as memory:
+        memory.sync()
+        assert memory.status().passages == 1
+        assert recalled(memory, "boat") and not recalled(memory, "key map lies")
+
+
+def test_new_rules_keep_the_ref_of_a_log_that_has_expired(
+    db_path: Path, clock: Clock, short_lived: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    masked = clean.secrets.mask
+    with monkeypatch.context() as patch:
+        patch.setattr(clean, "RECIPE", clean.RECIPE - 100)
+        said = short_lived.say("the word of the day is zqsecret and nobody knows it", "a")
+        short_lived.copy(said, "b", ref=said.ref)
+        with open_memories(db_path, clock, short_lived) as memory:
+            memory.sync()
+            short_lived.end("a", "expired")
+            memory.sync()
+    monkeypatch.setattr(clean.secrets, "mask", lambda text: masked(text).replace("zqsecret", "[REDACTED:word]"))
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        short_lived.end("b", "deleted")
+        memory.sync()
+        assert "[REDACTED:word]" in recalled(memory, "word of the day")[0].excerpt
+        assert not residue(db_path.parent, "zqsecret")
+
+
+def test_texts_of_a_log_that_is_not_named_any_more_are_not_shown(db_path: Path, clock: Clock, short_lived: Log) -> None:
+    short_lived.say("the boat is called Sira", "a")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        short_lived.end("a", "expired")
+        memory.sync()
+    with open_memories(db_path, clock, Log("other")) as memory:
+        assert not recalled(memory, "boat")

@@ -66,7 +66,7 @@ def test_it_holds_every_row_and_column(connection: apsw.Connection, db_path: Pat
     facts.bury(connection, "key", bytes(range(32)), LATER)
     connection.execute("UPDATE tombstones SET expires_at = ?", (LATER.isoformat(),))
     facts.bury(connection, "value", b"\0" * 32, LATER)
-    streams.bury_session(connection, "main", "a session", "log", LATER)
+    streams.bury_session(connection, "main", "a session", "log", "a host", LATER)
     sidecar.write(connection, db_path, LATER)
     found = read(db_path)
     for table in sidecar.TABLES:

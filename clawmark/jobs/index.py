@@ -7,11 +7,12 @@ nothing else: reading a log again changes nothing.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from bisect import bisect, insort
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -93,10 +94,12 @@ class Listed:
 
     names    all streams that exist now
     spared   beginnings of the names of streams that could not be listed: they are none that are gone
+    sessions (scope, session) of all
     """
 
     names: frozenset[str]
     spared: tuple[str, ...] = ()
+    sessions: frozenset[tuple[str, str]] = frozenset()
 
 
 def index(
@@ -109,16 +112,19 @@ def index(
     clock: Callable[[], datetime],
     tally: Tally,
     progress: Progress,
+    known_alone: bool = False,
 ) -> Listed | None:
     """Read everything that is new; None where there is no log, or where a part of it could not be read.
 
     A stream that cannot be read is put on `tally.failures` and the others go on; a busy source raises SourceBusy.
-    keep_text: whether the text of what a host deletes by itself is kept.
+    keep_text: whether the text of what a host deletes by itself is kept. known_alone: only streams that were read before
+    are read on; what is new is another log's to tell.
     """
-    _begin(connection, path, source, keep_text and source.expires, clock())
+    _begin(connection, path, source, rules, keep_text and source.expires, clock())
     known = streams.known(connection, source.name)
-    buried = streams.deleted_sessions(connection)
-    how = How(rules, clock(), keep_text and source.expires, {k for k, at in buried.items() if at != source.name})
+    buried = streams.deleted_sessions(connection, source.host)
+    elsewhere = {place for place, sources in buried.items() if sources != {source.name}}
+    how = How(rules, clock(), keep_text and source.expires, elsewhere)
     seen: set[str] = set()
     opened: list[Stream] = []
     whole = True
@@ -146,13 +152,14 @@ def index(
                 whole = False
                 continue
             seen.add(stream.name)
-            if buried.get((stream.scope, stream.session)) == source.name:
+            if source.name in buried.get((stream.scope, stream.session), ()):
                 with transaction(connection, path):
-                    streams.lift_session(connection, stream.scope, stream.session)
-            if _is_read(known.get(stream.name), stream, source.place):
+                    streams.lift_session(connection, stream.scope, stream.session, source.name, source.host)
+            old = known.get(stream.name)
+            if _is_read(old, stream, source.place) or (known_alone and old is None):
                 continue
             try:
-                for read in _reads(connection, source, stream, how):
+                for read in _reads(connection, source, stream, old, how):
                     group.add(read)
                     if group.is_full():
                         flush()
@@ -173,7 +180,13 @@ def index(
         whole = whole and bool(spared)
     flush()
     for stream in opened:
-        tally.withdrawn += _take_back(connection, path, source, stream, clock)
+        try:
+            tally.withdrawn += _take_back(connection, path, source, stream, clock)
+        except SourceBusy:
+            raise
+        except SourceError as failure:  # asked again in the next pass
+            failed(failure, stream.scope)
+            whole = False
     return Listed(frozenset(seen), spared) if whole else None
 
 
@@ -189,14 +202,22 @@ def note_failure(
 def _is_read(old: streams.Known | None, stream: Stream, place: str) -> bool:
     if old is None or old.expired:
         return False
-    return (old.mark, old.losses, old.place) == (stream.mark, stream.losses, place)
+    return (old.mark, old.losses, old.kind, old.place) == (stream.mark, stream.losses, stream.kind, place)
 
 
-def _begin(connection: apsw.Connection, path: Path, source: MessageSource, keeps: bool, now: datetime) -> None:
+def rules_now(rules: clean.Rules) -> str:
+    """What is noted of the rules a log was read under."""
+    own = "\0".join(rules.never_index_paths)
+    return f"{clean.RECIPE}:{hashlib.blake2b(own.encode(), digest_size=8).hexdigest()}" if own else str(clean.RECIPE)
+
+
+def _begin(
+    connection: apsw.Connection, path: Path, source: MessageSource, rules: clean.Rules, keeps: bool, now: datetime
+) -> None:
     """Have the log read anew when it was read under other rules, or without keeping texts that are to be kept now."""
     recipe, keeping = f"recipe:{source.name}", f"keep:{source.name}"
     old_recipe, old_keeping = cursors.get(connection, recipe), cursors.get(connection, keeping)
-    new_recipe, new_keeping = str(clean.RECIPE), "on" if keeps else "off"
+    new_recipe, new_keeping = rules_now(rules), "on" if keeps else "off"
     if (old_recipe, old_keeping) == (new_recipe, new_keeping):
         return
     with transaction(connection, path):
@@ -223,7 +244,9 @@ def _take_back(
         with transaction(connection, path):
             orphans: list[int] = []
             for ref in sorted(gone.intersection(refs)):
-                orphans += passages.drop_ref(connection, ref, known.id)
+                ids = passages.passages_of(connection, ref, known.id)
+                for copy, other in [(ref, known.id), *passages.refs_elsewhere(connection, ids, known.id)]:
+                    orphans += passages.drop_ref(connection, copy, other)
             erase_passages(connection, orphans, clock())
             if orphans:
                 detail = f"taken back: {len(orphans)}"
@@ -262,10 +285,14 @@ class Read:
     dropped: Counter[str]
 
 
-def _reads(connection: apsw.Connection, source: MessageSource, stream: Stream, how: How) -> Iterator[Read]:
-    """The batches of a stream from its cursor to its end."""
+def _reads(
+    connection: apsw.Connection, source: MessageSource, stream: Stream, old: streams.Known | None, how: How
+) -> Iterator[Read]:
+    """The batches of a stream from its cursor to its end. One that is read anew stays whose it was."""
     start, thread = _decode(cursors.get(connection, cursor_name(source.name, stream.name)))
     latest, end = passages.from_ms(thread.at), False
+    if start is None and old is not None:
+        stream = replace(stream, scope=old.scope)
     while not end:
         batch = source.read(stream, start, BATCH)
         if not batch.end and batch.cursor == start:
@@ -288,7 +315,7 @@ def _commit(
     now = clock()
     kept_count = known_count = 0
     with transaction(connection, path):
-        seen = Seen.of(connection, source.name, [item for read in group for item in read.prepared])
+        seen = Seen.of(connection, source, [item for read in group for item in read.prepared])
         for read in group:
             stream, batch = read.stream, read.batch
             name = cursor_name(source.name, stream.name)
@@ -298,7 +325,8 @@ def _commit(
                 raise DatabaseBusy(f"another process moved the cursor {name}; try again.")
             if batch.restarted:
                 thread = Thread()
-            row_id = streams.put(connection, source.name, source.place, stream)
+            scope = batch.messages[0].scope if batch.messages else None
+            row_id = streams.put(connection, source.name, source.host, source.place, stream, scope)
             written = Written()
             thread = _write(connection, row_id, read, thread, seen, written, now)
             for fault in _fault_details(batch.faults):
@@ -349,21 +377,48 @@ class Seen:
     """What the store already holds of a group's messages, looked up at once and kept up while the group is written.
 
     refs            ref → where it stands          said   content key → (at, first part's passage), sorted
+    refs_of         passage → its refs among them
     conversations   id → (scope, session, window)
     """
 
     source: str
+    host: str
     refs: dict[str, list[passages.KnownRef]]
     said: dict[bytes, list[tuple[int, int]]]
+    refs_of: dict[int, set[str]] = field(default_factory=dict)
     conversations: dict[int, tuple[str, str, str] | None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, connection: apsw.Connection, source: str, prepared: Sequence[Prepared]) -> Seen:
-        return cls(
-            source,
-            passages.refs_known(connection, source, [item.message.ref for item in prepared]),
+    def of(cls, connection: apsw.Connection, source: MessageSource, prepared: Sequence[Prepared]) -> Seen:
+        seen = cls(
+            source.name,
+            source.host,
+            passages.refs_known(connection, source.name, [item.message.ref for item in prepared]),
             passages.said(connection, [item.content_key for item in prepared]),
         )
+        for ref, known in seen.refs.items():
+            for one in known:
+                seen.refs_of.setdefault(one.passage_id, set()).add(ref)
+        return seen
+
+    def refer(self, ref: str, known: Sequence[passages.KnownRef]) -> None:
+        self.refs[ref] = list(known)
+        for one in known:
+            self.refs_of.setdefault(one.passage_id, set()).add(ref)
+
+    def say(self, content_key: bytes, at: int, passage_id: int) -> None:
+        said = self.said.setdefault(content_key, [])
+        if (at, passage_id) not in said:
+            insort(said, (at, passage_id))
+
+    def forget(self, gone: Collection[int], content_keys: Iterable[bytes]) -> None:
+        """These passages are no more."""
+        for ref in {ref for passage_id in gone for ref in self.refs_of.pop(passage_id, ())}:
+            self.refs[ref] = [one for one in self.refs[ref] if one.passage_id not in gone]
+        for key in content_keys:
+            if key in self.said:
+                self.said[key] = [one for one in self.said[key] if one[1] not in gone]
+        self.conversations.clear()
 
 
 def _write(
@@ -385,18 +440,26 @@ def _write(
             thread = _still_there(connection, thread)
         if not item.parts:
             continue
-        ids = _known_passages(connection, item, seen, read.batch.renumbered)
-        if ids and not _is_up_to_date(connection, item, ids):
+        ids = _known_passages(connection, item, seen, renumbered=bool(read.batch.renumbered))
+        expired: list[tuple[str, int, str, bytes, int]] = []
+        if ids and not _is_up_to_date(connection, item, ids, seen):
+            expired = passages.expired_refs(connection, ids)
             _erase(connection, ids, seen, now)
             thread, ids = _still_there(connection, thread), []
         if ids:
             written.known += 1
             conversation = passages.conversation_of(connection, ids[-1])
+            if item.message.origin == "participant" and passages.make_participants(connection, ids):
+                vectors.bump_generation(connection)
         else:
             conversation = _conversation(connection, read.stream, item, thread, seen)
             ids = _insert(connection, conversation, item, thread)
-            insort(seen.said.setdefault(item.content_key, []), (item.at, ids[0]))
+            seen.say(item.content_key, item.at, ids[0])
             written.kept += 1
+        if item.message.origin == "participant":
+            passages.make_group(connection, conversation)
+        for ref, other, location, text_hash, place in expired:
+            passages.add_ref(connection, ref, other, ids[place : place + 1], location, text_hash)
         for passage_id, part in zip(ids, item.parts, strict=False):
             if part.text:
                 kept.put(connection, passage_id, part.text)
@@ -407,7 +470,7 @@ def _write(
     return thread
 
 
-def _is_up_to_date(connection: apsw.Connection, item: Prepared, ids: Sequence[int]) -> bool:
+def _is_up_to_date(connection: apsw.Connection, item: Prepared, ids: Sequence[int], seen: Seen) -> bool:
     """Whether these passages hold the message as it is cleaned and split today; those that only say otherwise are told."""
     made = passages.made(connection, ids)
     if all(one.recipe == clean.RECIPE for one in made):
@@ -420,6 +483,7 @@ def _is_up_to_date(connection: apsw.Connection, item: Prepared, ids: Sequence[in
     )
     if same:
         passages.remake(connection, ids, clean.RECIPE, item.content_key)
+        seen.say(item.content_key, passages.row(connection, ids[0]).at, ids[0])
     return same
 
 
@@ -427,7 +491,8 @@ def _refer(connection: apsw.Connection, stream_row: int, item: Prepared, ids: Se
     ref = item.message.ref
     passages.add_ref(connection, ref, stream_row, ids, item.message.location, item.text_hash)
     others = [known for known in seen.refs.get(ref, ()) if known.stream_id != stream_row]
-    seen.refs[ref] = others + [passages.KnownRef(ref, stream_row, i, item.text_hash, item.message.scope) for i in ids]
+    own = [passages.KnownRef(ref, stream_row, i, item.text_hash, item.message.scope) for i in ids]
+    seen.refer(ref, others + own)
 
 
 def _still_there(connection: apsw.Connection, thread: Thread) -> Thread:
@@ -452,47 +517,43 @@ def _drop_changed(connection: apsw.Connection, stream_row: int, item: Prepared, 
 
 def _erase(connection: apsw.Connection, ids: Sequence[int], seen: Seen, now: datetime) -> None:
     """Erase passages, and take them out of what is `seen`."""
-    gone = set(ids)
     keys = passages.content_keys(connection, ids)
     erase_passages(connection, ids, now)
-    for ref, known in seen.refs.items():
-        if any(one.passage_id in gone for one in known):
-            seen.refs[ref] = [one for one in known if one.passage_id not in gone]
-    for key in keys & seen.said.keys():
-        seen.said[key] = [one for one in seen.said[key] if one[1] not in gone]
-    seen.conversations.clear()
+    seen.forget(set(ids), keys)
 
 
-def _known_passages(connection: apsw.Connection, item: Prepared, seen: Seen, renumbered: str) -> list[int]:
+def _known_passages(connection: apsw.Connection, item: Prepared, seen: Seen, *, renumbered: bool) -> list[int]:
     """The passages that already hold this utterance: under its ref, or as another copy of it."""
-    known = seen.refs.get(item.message.ref, ())
-    same = sorted(
-        {ref.passage_id for ref in known if (ref.text_hash, ref.scope) == (item.text_hash, item.message.scope)}
-    )
+    message = item.message
+    known = seen.refs.get(message.ref, ())
+    same = sorted({ref.passage_id for ref in known if (ref.text_hash, ref.scope) == (item.text_hash, message.scope)})
     if same:
         return same
-    _, slash, entry = item.message.ref.rpartition("/")
+    said = seen.said.get(item.content_key, ())
+    if not said:
+        return []
+    _, slash, entry = message.ref.rpartition("/")
     named = slash + entry if slash and len(entry) >= ENTRY_ID_LENGTH else ""
-    for at, passage_id in _nearest(seen.said.get(item.content_key, ()), item.at):
-        if named and passages.has_entry(connection, passage_id, named):
+    for at, passage_id in _nearest(said, item.at):
+        candidate = passages.candidate(connection, passage_id, seen.host)
+        is_named = bool(named) and passages.has_entry(connection, passage_id, named)
+        if candidate.origin == message.origin and (
+            is_named or _is_copy(item, candidate, abs(at - item.at), renumbered=renumbered)
+        ):
             return passages.parts_of(connection, passage_id)
-        candidate = passages.candidate(connection, passage_id, seen.source)
-        if _is_copy(item, candidate, abs(at - item.at), renumbered=bool(renumbered)):
-            return passages.parts_of(connection, passage_id)
-    return []
+    around = (item.at - SAME_LONG_TEXT_MS, item.at + SAME_LONG_TEXT_MS)
+    copy = passages.other_logs_copy(connection, item.content_key, message.session, seen.source, seen.host, around)
+    return [] if copy is None else passages.parts_of(connection, copy)
 
 
 def _is_copy(item: Prepared, candidate: passages.Candidate, apart: int, *, renumbered: bool) -> bool:
-    """Whether a passage with the same content is the same utterance, `apart` milliseconds away."""
-    message = item.message
-    if not candidate.is_own and candidate.session == message.session and apart <= SAME_LONG_TEXT_MS:
-        return True  # another log's record of this session; which of the two knows best who spoke is not known
-    if candidate.origin != message.origin:
-        return False
+    """Whether a passage of the same speaker with the same content, `apart` milliseconds away, is the same utterance."""
+    if not candidate.is_kin:
+        return False  # two hosts never log one utterance
     if item.long and renumbered:
         return True
     within = SAME_LONG_TEXT_MS if item.long else SAME_MOMENT_MS
-    return message.dated and candidate.dated and apart <= within
+    return item.message.dated and candidate.dated and apart <= within
 
 
 def _nearest(said: Sequence[tuple[int, int]], at: int) -> list[tuple[int, int]]:

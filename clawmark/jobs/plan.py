@@ -34,6 +34,11 @@ class Plan:
         return [source for choice in self.choices for source in choice.standing_by]
 
     @property
+    def all(self) -> list[tuple[MessageSource, bool]]:
+        """Every log that can be read, and whether it is: what stands by is only read on where it was read before."""
+        return [(source, True) for source in self.reading] + [(source, False) for source in self.watching]
+
+    @property
     def failures(self) -> list[SourceError]:
         """Why a group is not read although its log is there."""
         whys = [choice.failure for choice in self.choices]

@@ -74,6 +74,7 @@ def prepare(batch: Batch, how: How, latest: datetime = UNDATED) -> tuple[list[Pr
     dropped.update(Counter(fault.reason for fault in batch.faults))
     before = None if batch.before is None else clean.clean(batch.before, how.rules)
     said = lexical(split(before.text)[-1]) if isinstance(before, clean.Kept) else None
+    speaker = None if batch.before is None else batch.before.origin
     prepared: list[Prepared] = []
     for logged in batch.messages:
         message = plausible(logged, latest, how.now)
@@ -87,6 +88,9 @@ def prepare(batch: Batch, how: How, latest: datetime = UNDATED) -> tuple[list[Pr
             continue
         latest = message.at
         follows = said is not None
+        if speaker == "participant" != message.origin:
+            said = ""  # a participant's words lend nothing to what is recalled outside of the conversation
+        speaker = message.origin
         parts: list[Part] = []
         for text in split(result.text):
             own = lexical(text)

@@ -14,11 +14,11 @@ from pathlib import Path
 import apsw
 
 from clawmark import clean
-from clawmark.erase import erase_passages, mark_unfinished
+from clawmark.erase import erase_passages, forget_in_sidecar, mark_unfinished
 from clawmark.errors import SourceAbsent, SourceBusy, SourceError
-from clawmark.jobs.index import Listed, own_cursor
+from clawmark.jobs.index import Listed, own_cursor, rules_now
 from clawmark.jobs.prepare import content_key, own_words
-from clawmark.model import Stream
+from clawmark.model import Fate, Stream
 from clawmark.recall.excerpt import Reader
 from clawmark.source import MessageSource
 from clawmark.store import cursors, events, kept, lexicon, passages, streams, vectors
@@ -26,6 +26,8 @@ from clawmark.store.db import transaction
 from clawmark.text import lexical
 
 BATCH = 200
+RULES = "rules"
+"""The cursor that says under which rules kept texts were cleaned last."""
 
 
 def prune(
@@ -43,16 +45,20 @@ def prune(
     changed its streams since it was read, a missing one may stand under a new name: the next pass decides.
     """
     now_listed = listing(source)
-    if now_listed is None or {stream.name for stream in now_listed} != listed.names:
+    if now_listed is None or (now_listed.names, now_listed.spared) != (listed.names, listed.spared):
         return 0
-    live = {(stream.scope, stream.session) for stream in now_listed}
+    buried = streams.deleted_sessions(connection, source.host)
     erased = 0
     for name, stream in sorted(streams.known(connection, source.name).items()):
         if name in listed.names or name.startswith(listed.spared) or stream.place != source.place:
             continue
-        cursor = cursors.get(connection, streams.cursor_name(source.name, name))
-        fate = source.fate(stream.as_listed(), own_cursor(cursor), clock())
-        if fate == "lost" or (stream.expired and fate == "expired" and keep_text):
+        place = (stream.scope, stream.session)
+        fate = _fate(connection, source, stream, clock())
+        if source.name in buried.get(place, ()):  # it was deleted before, and a restored backup brought it back
+            fate = "deleted"
+        elif stream.expired and keep_text and fate != "gone":
+            continue  # what was expired once stays so, whatever clock or settings say now
+        if fate == "lost":
             continue
         with transaction(connection, path):
             if fate == "expired" and keep_text:
@@ -60,26 +66,45 @@ def prune(
                 events.add(connection, "expire", clock(), source=source.name, scope=stream.scope, detail=name)
                 continue
             orphans = streams.drop(connection, source.name, stream)
-            if fate == "deleted" and (stream.scope, stream.session) not in live:
-                orphans += streams.bury_session(connection, stream.scope, stream.session, source.name, clock())
+            is_whole = place not in now_listed.sessions
+            if fate == "deleted" and is_whole:
+                orphans += streams.bury_session(connection, *place, source.name, source.host, clock())
             erase_passages(connection, orphans, clock())
             if orphans:
                 detail = f"passages: {len(orphans)}"
                 events.add(connection, "prune", clock(), source=source.name, scope=stream.scope, detail=detail)
+            if fate == "deleted" and is_whole:
+                forget_in_sidecar(connection, path, clock())
         erased += len(orphans)
     return erased
 
 
-def listing(source: MessageSource) -> list[Stream] | None:
+def _fate(connection: apsw.Connection, source: MessageSource, stream: streams.Known, now: datetime) -> Fate:
+    """What the source says; "lost" while it cannot say anything."""
+    cursor = cursors.get(connection, streams.cursor_name(source.name, stream.name))
+    try:
+        return source.fate(stream.as_listed(), own_cursor(cursor), now)
+    except SourceError:
+        return "lost"
+
+
+def listing(source: MessageSource) -> Listed | None:
     """What exists now, as far as it can be listed; None where there is no log."""
     found: list[Stream] = []
+    spared: tuple[str, ...] = ()
     try:
         found.extend(source.streams())
     except (SourceAbsent, SourceBusy):
         return None
     except SourceError as failure:
-        return found if failure.parts else None
-    return found
+        if not failure.parts:
+            return None
+        spared = failure.parts
+    return Listed(
+        frozenset(stream.name for stream in found),
+        spared,
+        frozenset((stream.scope, stream.session) for stream in found),
+    )
 
 
 def refresh_stale(connection: apsw.Connection, path: Path, reader: Reader) -> int:
@@ -119,30 +144,41 @@ def forget_kept(connection: apsw.Connection, path: Path, now: datetime) -> int:
 
 
 def refresh_kept(connection: apsw.Connection, path: Path, rules: clean.Rules, now: datetime) -> int:
-    """Clean kept texts again whose log has expired, when the rules have changed; returns how many were changed.
+    """Clean kept texts again that were cleaned under other rules; returns how many were changed.
 
     A text in which a new rule finds something is stored, indexed and embedded anew; one it leaves nothing of is erased.
+    Where the log can be read, reading it has done that before.
     """
+    ruled = rules_now(rules)
+    everything = cursors.get(connection, RULES) != ruled
     changed = last = 0
-    while ids := kept.outdated(connection, clean.RECIPE, last, BATCH):
+    while ids := kept.of_other_rules(connection, clean.RECIPE, last, BATCH, everything=everything):
         last = ids[-1]
         texts = kept.texts(connection, ids)
         with transaction(connection, path):
             for passage_id in ids:
-                old = texts.get(passage_id, "")
-                new = clean.again(old, rules)
-                if not new:
-                    erase_passages(connection, [passage_id], now)
-                    continue
-                passage = passages.row(connection, passage_id)
-                if new != old:
-                    kept.replace(connection, passage_id, new)
-                    followers = passages.successors(connection, [passage_id])
-                    lexicon.remove(connection, [passage_id, *followers])
-                    passages.mark_stale(connection, [passage_id, *followers])
-                    vectors.make_anew(connection, passage_id, passage.at)
-                    mark_unfinished(connection, now)
-                    changed += 1
-                key = passage.content_key if new == old else content_key(passage.scope, passage.role, new)
-                passages.remake(connection, [passage_id], clean.RECIPE, key)
+                changed += _refresh(connection, passage_id, texts.get(passage_id, ""), rules, now)
+    if everything:
+        with transaction(connection, path):
+            cursors.put(connection, RULES, ruled, now)
     return changed
+
+
+def _refresh(connection: apsw.Connection, passage_id: int, old: str, rules: clean.Rules, now: datetime) -> bool:
+    new = clean.again(old, rules)
+    if not new:
+        erase_passages(connection, [passage_id], now)
+        return True
+    passage = passages.row(connection, passage_id)
+    if new == old:
+        passages.remake(connection, [passage_id], clean.RECIPE, passage.content_key)
+        return False
+    kept.replace(connection, passage_id, new)
+    followers = passages.successors(connection, [passage_id])
+    lexicon.remove(connection, [passage_id, *followers])
+    passages.mark_stale(connection, [passage_id, *followers])
+    vectors.make_anew(connection, passage_id, passage.at)
+    mark_unfinished(connection, now)
+    key = content_key(passage.scope, passage.role, new)
+    passages.remake(connection, [passage_id], clean.RECIPE, key)
+    return True

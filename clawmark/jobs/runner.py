@@ -13,9 +13,9 @@ from clawmark import clean
 from clawmark.embed import Embedder
 from clawmark.erase import finish
 from clawmark.errors import SourceAbsent, SourceBusy
-from clawmark.jobs.index import Listed, Tally, index, note_failure
+from clawmark.jobs.index import Tally, index, note_failure
 from clawmark.jobs.plan import Plan, note
-from clawmark.jobs.prune import forget_kept, listing, prune, refresh_kept, refresh_stale
+from clawmark.jobs.prune import forget_kept, prune, refresh_kept, refresh_stale
 from clawmark.jobs.vectors import embed_pending
 from clawmark.model import Progress, SyncReport
 from clawmark.recall.excerpt import Reader
@@ -65,23 +65,24 @@ def run(
                 if not isinstance(choice.failure, SourceBusy):
                     failing = choice.failing or "source"
                     note_failure(connection, path, failing, choice.failure, None, clock())
-        for source in planned.reading:
-            listed = index(
-                connection,
-                path,
-                source,
-                rules=rules,
-                keep_text=keep_text,
-                clock=clock,
-                tally=tally,
-                progress=progress,
-            )
+        busy: SourceBusy | None = None
+        for source, is_read in planned.all:
+            try:
+                listed = index(
+                    connection,
+                    path,
+                    source,
+                    rules=rules,
+                    keep_text=keep_text,
+                    clock=clock,
+                    tally=tally,
+                    progress=progress,
+                    known_alone=not is_read,
+                )
+            except SourceBusy as held:  # the other logs are none of it
+                busy = busy or held
+                continue
             if listed is not None:
-                pruned += prune(connection, path, source, listed, keep_text=keep_text, clock=clock)
-        for source in planned.watching:
-            there = listing(source)
-            if there is not None:
-                listed = Listed(frozenset(stream.name for stream in there))
                 pruned += prune(connection, path, source, listed, keep_text=keep_text, clock=clock)
         refresh_kept(connection, path, rules, clock())
         refresh_stale(connection, path, reader)
@@ -89,13 +90,15 @@ def run(
         written = 0
         chosen = embedder() if planned.reading else None
         if chosen is not None:
-            whole = not tally.failures
+            whole = not tally.failures and busy is None
             written = embed_pending(
                 connection, path, chosen, reader, clock=clock, rng=rng, progress=progress, log_is_whole=whole
             )
         sidecar.save(connection, path, clock())
         checkpoint(connection)
         pending = vectors.pending_by_reason(connection)
+    if busy is not None:
+        raise busy
     return SyncReport(
         read=tally.read,
         kept=tally.kept,

@@ -59,7 +59,8 @@ class Reader:
             if exact and ref.recipe != clean.RECIPE:
                 continue
             if ref.expired:
-                expired[ref.passage_id] = ref
+                if ref.source in self._sources:
+                    expired[ref.passage_id] = ref
             else:
                 waiting[ref.passage_id].append(ref)
         live: dict[int, Live] = {}

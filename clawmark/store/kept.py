@@ -50,15 +50,13 @@ def drop(connection: apsw.Connection) -> int:
     return connection.changes()
 
 
-def outdated(connection: apsw.Connection, recipe: int, after: int, limit: int) -> list[int]:
-    """The next `limit` passages behind id `after` whose log has expired and whose text was cleaned under other rules."""
+def of_other_rules(connection: apsw.Connection, recipe: int, after: int, limit: int, *, everything: bool) -> list[int]:
+    """The next `limit` passages behind id `after` whose kept text was cleaned under another recipe, or all of them."""
     found = rows(
         connection,
         "SELECT k.passage_id FROM kept_texts k JOIN passages p ON p.id = k.passage_id"
-        " WHERE p.recipe <> ?1 AND k.passage_id > ?2 AND NOT EXISTS (SELECT 1 FROM passage_refs r"
-        " JOIN streams s ON s.id = r.stream_id WHERE r.passage_id = p.id AND s.expired = 0)"
-        " ORDER BY k.passage_id LIMIT ?3",
-        (recipe, after, limit),
+        " WHERE (?4 OR p.recipe <> ?1) AND k.passage_id > ?2 ORDER BY k.passage_id LIMIT ?3",
+        (recipe, after, limit, everything),
     )
     return [row[0] for row in found]
 

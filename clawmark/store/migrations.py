@@ -149,6 +149,8 @@ ENGINE = (
 )
 
 LOGS = (
+    "ALTER TABLE streams ADD COLUMN host TEXT NOT NULL DEFAULT ''",
+    "UPDATE streams SET host = 'openclaw' WHERE source = 'transcripts'",
     "ALTER TABLE streams ADD COLUMN losses TEXT NOT NULL DEFAULT ''",
     "ALTER TABLE streams ADD COLUMN touched INTEGER",
     "ALTER TABLE streams ADD COLUMN newest INTEGER",
@@ -173,9 +175,13 @@ LOGS = (
         scope TEXT NOT NULL,
         session TEXT NOT NULL,
         source TEXT NOT NULL,
+        host TEXT NOT NULL,
         deleted_at TEXT NOT NULL,
-        PRIMARY KEY (scope, session)
+        PRIMARY KEY (scope, session, source)
     ) WITHOUT ROWID""",
+    """UPDATE conversations SET kind = 'group' WHERE EXISTS (
+        SELECT 1 FROM passages p WHERE p.conversation_id = conversations.id AND p.origin = 'participant'
+    )""",
 )
 
 MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((2, SPINE), (3, ENGINE), (4, LOGS))

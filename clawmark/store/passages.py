@@ -64,13 +64,12 @@ class KnownRef:
 class Candidate:
     """A passage whose content is that of a message: what decides whether they are one utterance.
 
-    is_own   the message's source has a ref to it already
+    is_kin   a log of the message's host has a ref to it
     """
 
     origin: str
     dated: bool
-    session: str
-    is_own: bool
+    is_kin: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +157,74 @@ def has_entry(connection: apsw.Connection, passage_id: int, entry: str) -> bool:
     return bool(found)
 
 
-def candidate(connection: apsw.Connection, passage_id: int, source: str) -> Candidate:
+def candidate(connection: apsw.Connection, passage_id: int, host: str) -> Candidate:
     found = rows(
         connection,
-        "SELECT p.origin, p.dated, c.session, EXISTS (SELECT 1 FROM passage_refs r JOIN streams s ON s.id = r.stream_id"
-        " WHERE r.passage_id = p.id AND s.source = ?2)"
-        " FROM passages p JOIN conversations c ON c.id = p.conversation_id WHERE p.id = ?1",
-        (passage_id, source),
+        "SELECT p.origin, p.dated, EXISTS (SELECT 1 FROM passage_refs r JOIN streams s ON s.id = r.stream_id"
+        " WHERE r.passage_id = p.id AND s.host = ?2) FROM passages p WHERE p.id = ?1",
+        (passage_id, host),
     )
-    origin, dated, session, is_own = found[0]
-    return Candidate(origin, bool(dated), session, bool(is_own))
+    origin, dated, is_kin = found[0]
+    return Candidate(origin, bool(dated), bool(is_kin))
+
+
+def other_logs_copy(
+    connection: apsw.Connection, content_key: bytes, session: str, source: str, host: str, around: tuple[int, int]
+) -> int | None:
+    """The first passage with this content that another log of the host has of this session and `source` has not yet:
+    two logs of one session hold each utterance once, in the same order."""
+    found = rows(
+        connection,
+        "SELECT p.id FROM passages p JOIN conversations c ON c.id = p.conversation_id"
+        " WHERE p.content_key = ?1 AND p.part = 0 AND p.at BETWEEN ?5 AND ?6 AND c.session = ?2"
+        " AND EXISTS (SELECT 1 FROM passage_refs r JOIN streams s ON s.id = r.stream_id"
+        "  WHERE r.passage_id = p.id AND s.host = ?4)"
+        " AND NOT EXISTS (SELECT 1 FROM passage_refs r JOIN streams s ON s.id = r.stream_id"
+        "  WHERE r.passage_id = p.id AND s.source = ?3)"
+        " ORDER BY p.at, p.id LIMIT 1",
+        (content_key, session, source, host, *around),
+    )
+    return found[0][0] if found else None
+
+
+def make_participants(connection: apsw.Connection, ids: Sequence[int]) -> bool:
+    """Of two logs one says that somebody else spoke: in doubt it is not the owner. True when that changed something."""
+    connection.execute(
+        "UPDATE passages SET origin = 'participant' WHERE origin = 'owner' AND id IN (SELECT value FROM json_each(?))",
+        (json.dumps(list(ids)),),
+    )
+    return bool(connection.changes())
+
+
+def make_group(connection: apsw.Connection, conversation_id: int) -> None:
+    """Others are present in a conversation."""
+    connection.execute("UPDATE conversations SET kind = 'group' WHERE id = ? AND kind <> 'group'", (conversation_id,))
+
+
+def expired_refs(connection: apsw.Connection, ids: Sequence[int]) -> list[tuple[str, int, str, bytes, int]]:
+    """(ref, stream, location, hash of the text, place in `ids`) of refs into logs that their host has removed by age."""
+    return rows(
+        connection,
+        "SELECT r.ref, r.stream_id, r.location, r.text_hash, j.key FROM json_each(?) j"
+        " CROSS JOIN passage_refs r ON r.passage_id = j.value JOIN streams s ON s.id = r.stream_id WHERE s.expired = 1",
+        (json.dumps(list(ids)),),
+    )
+
+
+def refs_elsewhere(connection: apsw.Connection, ids: Sequence[int], stream: int) -> list[tuple[str, int]]:
+    """(ref, stream) of these passages in other logs of the stream's host, of the same session."""
+    return rows(
+        connection,
+        "SELECT DISTINCT r.ref, r.stream_id FROM json_each(?1) j CROSS JOIN passage_refs r ON r.passage_id = j.value"
+        " JOIN streams s ON s.id = r.stream_id JOIN streams own ON own.id = ?2"
+        " WHERE s.host = own.host AND s.source <> own.source AND s.session = own.session",
+        (json.dumps(list(ids)), stream),
+    )
+
+
+def passages_of(connection: apsw.Connection, ref: str, stream: int) -> list[int]:
+    found = rows(connection, "SELECT passage_id FROM passage_refs WHERE ref = ? AND stream_id = ?", (ref, stream))
+    return [row[0] for row in found]
 
 
 def made(connection: apsw.Connection, ids: Sequence[int]) -> list[Made]:
@@ -373,11 +430,10 @@ def next_of(connection: apsw.Connection, ids: Sequence[int]) -> list[int]:
 
 
 def newest_window(connection: apsw.Connection, scope: str, session: str) -> str | None:
-    """The window of a session in which something was said last, in the order of the log: clocks go wrong."""
+    """The window of a session in which something was begun to be said last."""
     found = rows(
         connection,
-        "SELECT window FROM conversations c WHERE scope = ? AND session = ?"
-        " ORDER BY (SELECT max(id) FROM passages WHERE conversation_id = c.id) DESC LIMIT 1",
+        "SELECT window FROM conversations WHERE scope = ? AND session = ? ORDER BY started_at DESC, id DESC LIMIT 1",
         (scope, session),
     )
     return found[0][0] if found else None

@@ -26,7 +26,7 @@ from pathlib import Path
 import apsw
 
 from clawmark.errors import DatabaseBusy, DatabaseDamaged, DatabaseError, DatabaseForeign, DatabaseUnwritable
-from clawmark.store import check, cursors, db, events, expired, facts, files, keyfile, migrations, sidecar, vectors
+from clawmark.store import carry, check, cursors, db, events, facts, files, keyfile, migrations, sidecar, vectors
 from clawmark.store.copy import PART, RESTORING, finish_key_change
 from clawmark.store.sidecar import Row
 
@@ -350,7 +350,7 @@ def _put_by(path: Path, now: datetime) -> list[str]:
     if not os.path.lexists(place):
         return []
     kept = _sidecar_of(path)
-    if kept is not None and not (kept.facts or kept.tombstones):
+    if kept is not None and not any(kept.tables.values()):
         sidecar.discard(path)
         return []
     aside = files.dated(path, "facts", now)
@@ -447,8 +447,8 @@ def _rebuild(path: Path, now: datetime, reason: str) -> str:
                 told = legacy.rebuild(new, path, old, now, aside.name)
             else:
                 told = _fill(new, path, salvage, now)
-                if connection is not None and (carried := expired.carry(connection, new)):
-                    told += f" {carried:,} passages of logs that their host has removed came back from it too."
+                if connection is not None and (carried := carry.kept_texts(connection, new)):
+                    told += f" {carried:,} passages with kept text came back from it too."
             if is_torn:
                 told += f" {sidecar.path_of(path).name} is torn and was set aside too."
             line = (

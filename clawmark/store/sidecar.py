@@ -31,7 +31,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         "reinforced_at",
     ),
     "tombstones": ("hash", "kind", "created_at", "expires_at"),
-    "deleted_sessions": ("scope", "session", "source", "deleted_at"),
+    "deleted_sessions": ("scope", "session", "source", "host", "deleted_at"),
 }  # fmt: skip
 """What is kept: each table and its columns, the key included."""
 

@@ -57,22 +57,30 @@ class Known:
         return Stream(self.name, self.mark, self.scope, self.session, kind, self.losses, touched)
 
 
-def put(connection: apsw.Connection, source: str, place: str, stream: Stream) -> int:
-    """The stream's row, made when new. Its mark stays empty until it was read to its end, and its scope what it was
-    first: a project that is moved keeps its memory."""
+def put(
+    connection: apsw.Connection, source: str, host: str, place: str, stream: Stream, scope: str | None = None
+) -> int:
+    """The stream's row, made when new. Its mark stays empty until it was read to its end.
+
+    scope: whose its messages are said to be now; None = as before, where it is known: a project that is moved keeps its
+    memory.
+    """
     touched = None if stream.touched is None else to_ms(stream.touched)
     connection.execute(
-        "INSERT INTO streams (source, name, scope, session, kind, mark, losses, place, touched)"
-        " VALUES (?, ?, ?, ?, ?, '', ?, ?, ?)"
-        " ON CONFLICT (source, name) DO UPDATE SET session = excluded.session, kind = excluded.kind,"
-        " place = excluded.place, touched = excluded.touched, expired = 0",
-        (source, stream.name, stream.scope, stream.session, stream.kind, stream.losses, place, touched),
-    )
+        "INSERT INTO streams (source, host, name, scope, session, kind, mark, losses, place, touched)"
+        " VALUES (?1, ?2, ?3, coalesce(?10, ?4), ?5, ?6, '', ?7, ?8, ?9)"
+        " ON CONFLICT (source, name) DO UPDATE SET scope = coalesce(?10, scope), host = excluded.host,"
+        " session = excluded.session, kind = excluded.kind, place = excluded.place, touched = excluded.touched,"
+        " expired = 0",
+        (
+            source, host, stream.name, stream.scope, stream.session, stream.kind, stream.losses, place, touched, scope,
+        ),
+    )  # fmt: skip
     if stream.scope_name:
         connection.execute(
             "INSERT INTO scopes (scope, name, source) VALUES (?, ?, ?)"
             " ON CONFLICT DO UPDATE SET name = excluded.name WHERE name <> excluded.name",
-            (stream.scope, stream.scope_name, source),
+            (scope or stream.scope, stream.scope_name, source),
         )
     found = rows(connection, "SELECT id FROM streams WHERE source = ? AND name = ?", (source, stream.name))
     return int(found[0][0])
@@ -81,9 +89,10 @@ def put(connection: apsw.Connection, source: str, place: str, stream: Stream) ->
 _KNOWN = "SELECT id, name, scope, session, kind, mark, losses, place, touched, newest, expired FROM streams"
 
 
-def put_expired(
+def put_back(
     connection: apsw.Connection,
     source: str,
+    host: str,
     name: str,
     scope: str,
     session: str,
@@ -91,12 +100,13 @@ def put_expired(
     place: str,
     touched: int | None,
     newest: int | None,
+    expired: int,
 ) -> int:
-    """The row of a stream that its host has removed by age."""
+    """The row of a stream as another file had it, to be read from its beginning where its log is there."""
     connection.execute(
-        "INSERT INTO streams (source, name, scope, session, kind, mark, place, touched, newest, expired)"
-        " VALUES (?, ?, ?, ?, ?, '', ?, ?, ?, 1) ON CONFLICT DO NOTHING",
-        (source, name, scope, session, kind, place, touched, newest),
+        "INSERT INTO streams (source, host, name, scope, session, kind, mark, place, touched, newest, expired)"
+        " VALUES (?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (source, host, name, scope, session, kind, place, touched, newest, expired),
     )
     found = rows(connection, "SELECT id FROM streams WHERE source = ? AND name = ?", (source, name))
     return int(found[0][0])
@@ -216,43 +226,58 @@ def session(connection: apsw.Connection, name: str) -> tuple[str, str] | None:
     scope, kind = found[0]
     others = rows(
         connection,
-        "SELECT 1 FROM conversations c JOIN passages p ON p.conversation_id = c.id"
-        " WHERE c.scope = ? AND c.session = ? AND p.origin = 'participant' LIMIT 1",
+        "SELECT 1 FROM conversations WHERE scope = ? AND session = ? AND kind = 'group' LIMIT 1",
         (scope, name),
     )
     return scope, "group" if others else kind
 
 
-def deleted_sessions(connection: apsw.Connection) -> dict[tuple[str, str], str]:
-    """(scope, session) → the source at whose log the person deleted it; none in a file of an earlier version."""
+def deleted_sessions(connection: apsw.Connection, host: str) -> dict[tuple[str, str], set[str]]:
+    """(scope, session) → the sources at whose logs the person deleted it, of one host."""
+    found = rows(connection, "SELECT scope, session, source FROM deleted_sessions WHERE host = ?", (host,))
+    deleted: dict[tuple[str, str], set[str]] = {}
+    for scope, name, source in found:
+        deleted.setdefault((scope, name), set()).add(source)
+    return deleted
+
+
+def all_deleted(connection: apsw.Connection) -> list[tuple[str, str, str, str]]:
+    """(scope, session, source, host) of every deleted session; none in a file of an earlier version."""
     if not rows(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'deleted_sessions'"):
-        return {}
-    found = rows(connection, "SELECT scope, session, source FROM deleted_sessions")
-    return {(scope, name): source for scope, name, source in found}
+        return []
+    return [tuple(row) for row in rows(connection, "SELECT scope, session, source, host FROM deleted_sessions")]
 
 
-def bury_session(connection: apsw.Connection, scope: str, name: str, source: str, now: datetime) -> list[int]:
-    """The person deleted a session at `source`: other logs' copies of it go too, now and when they are read later.
-
-    Returns the passages that no ref points to any more.
+def bury_session(
+    connection: apsw.Connection, scope: str, name: str, source: str, host: str, now: datetime
+) -> list[int]:
+    """The person deleted a session at `source`: the copies in other logs of its host go too, now and when they are read
+    later. Returns the passages that no ref points to any more.
     """
     connection.execute(
-        "INSERT INTO deleted_sessions (scope, session, source, deleted_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-        (scope, name, source, now.isoformat()),
+        "INSERT INTO deleted_sessions (scope, session, source, host, deleted_at) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO NOTHING",
+        (scope, name, source, host, now.isoformat()),
     )
     found = rows(
         connection,
         "SELECT r.ref, r.stream_id, r.passage_id FROM streams s JOIN passage_refs r ON r.stream_id = s.id"
-        " WHERE s.session = ? AND s.scope = ? AND s.source <> ?",
-        (name, scope, source),
+        " WHERE s.session = ? AND s.scope = ? AND s.host = ? AND s.source <> ?",
+        (name, scope, host, source),
     )
     connection.executemany("DELETE FROM passage_refs WHERE ref = ? AND stream_id = ? AND passage_id = ?", found)
     return orphans(connection, [row[2] for row in found])
 
 
-def lift_session(connection: apsw.Connection, scope: str, name: str) -> None:
-    """The session is there again: its copies in other logs count again, and are read again."""
-    connection.execute("DELETE FROM deleted_sessions WHERE scope = ? AND session = ?", (scope, name))
-    listed = rows(connection, "SELECT DISTINCT source FROM streams WHERE session = ?", (name,))
-    for (source,) in listed:
-        read_again(connection, source, name)
+def lift_session(connection: apsw.Connection, scope: str, name: str, source: str, host: str) -> None:
+    """The session is there again in `source`: its copies in other logs count again, and are read again."""
+    connection.execute(
+        "DELETE FROM deleted_sessions WHERE scope = ? AND session = ? AND source = ?", (scope, name, source)
+    )
+    listed = rows(
+        connection,
+        "SELECT DISTINCT source FROM streams WHERE session = ? AND host = ? AND source <> ?",
+        (name, host, source),
+    )
+    for (other,) in listed:
+        read_again(connection, other, name)

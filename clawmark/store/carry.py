@@ -1,6 +1,7 @@
-"""What a damaged database alone still holds: messages whose log its host has removed by age, with their kept texts.
+"""What a damaged database alone may still hold: messages of hosts that remove old logs by age, with their kept texts.
 
-They are carried over into the rebuilt one. All else of recall is read from the logs again.
+They are carried over into the rebuilt one, where the next pass finds what became of each log. All else of recall is read
+from the logs again.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from clawmark.store import kept, passages, streams, vectors
 from clawmark.store.db import UNREADABLE
 from clawmark.text import VECTOR_LETTERS, length_in_letters
 
-_EXPIRED = """
-SELECT s.source, s.name, s.scope, s.session, s.kind, s.place, s.touched, s.newest,
+_KEPT = """
+SELECT s.source, s.host, s.name, s.scope, s.session, s.kind, s.place, s.touched, s.newest, s.expired,
   c.scope, c.session, c.window, c.kind, c.started_at,
   p.id, p.part, p.scope, p.origin, p.author, p.at, p.content_key, p.recipe, p.dated,
   r.ref, r.location, r.text_hash, k.text
@@ -21,24 +22,25 @@ JOIN passage_refs r ON r.stream_id = s.id
 JOIN passages p ON p.id = r.passage_id
 JOIN conversations c ON c.id = p.conversation_id
 JOIN kept_texts k ON k.passage_id = p.id
-WHERE s.expired = 1 ORDER BY p.id
+ORDER BY p.id
 """
 
 
-def carry(old: apsw.Connection, new: apsw.Connection) -> int:
+def kept_texts(old: apsw.Connection, new: apsw.Connection) -> int:
     """Copy what can be read of them; returns the number of passages. Belongs inside a transaction of `new`."""
     made: dict[int, int] = {}
     try:
-        for row in old.execute(_EXPIRED):
-            stream, conversation, passage = row[:8], row[8:13], row[13:22]
-            text = kept.unpacked(row[25])
-            if text is None or not all(isinstance(value, str) for value in (*stream[:6], *conversation[:4], row[22])):
+        for row in old.execute(_KEPT):
+            stream, conversation, passage = row[:10], row[10:15], row[15:24]
+            ref, location, text_hash, blob = row[24:]
+            text = kept.unpacked(blob)
+            if text is None or not all(isinstance(value, str) for value in (*stream[:7], *conversation[:4], ref)):
                 continue
-            stream_id = streams.put_expired(new, *stream)
+            stream_id = streams.put_back(new, *stream)
             if passage[0] not in made:
                 home = passages.add_conversation(new, *conversation)
                 made[passage[0]] = _add(new, home, *passage[1:], text=text)
-            passages.add_ref(new, row[22], stream_id, [made[passage[0]]], row[23], row[24])
+            passages.add_ref(new, ref, stream_id, [made[passage[0]]], location, text_hash)
     except UNREADABLE:
         pass  # up to here it could be read
     return len(made)
