@@ -157,3 +157,20 @@ def test_only_parts_of_todays_recipe_are_read_back_exactly(memory: Memory, log: 
     with memory._reading() as connection:
         assert [live.passage_id for live in reader.read(connection, ids)] == ids
         assert [live.passage_id for live in reader.read(connection, ids, exact=True)] == ids[-1:]
+
+
+def test_a_long_message_is_cleaned_once_for_all_its_parts(
+    memory: Memory, log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.say("a sentence about the boat and its many sails. " * 900)
+    memory.sync()
+    cleaned: list[int] = []
+    clean_one = clean.clean
+
+    def counted(message: Message, rules: clean.Rules) -> clean.Kept | clean.Dropped:
+        cleaned.append(len(message.text))
+        return clean_one(message, rules)
+
+    monkeypatch.setattr(clean, "clean", counted)
+    assert recalled(memory, "boat sails")
+    assert len(cleaned) == 1

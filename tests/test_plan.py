@@ -288,3 +288,14 @@ def test_many_repeated_words_are_matched_one_to_one_in_their_order(
     first.why = SourceDrift("x")
     assert both.sync().kept == 0
     assert query(db_path, "SELECT count(*) FROM passage_refs GROUP BY passage_id") == [(2,)] * 24
+
+
+def test_a_file_that_is_renamed_where_the_log_stands_by_is_read_on(both: Two, first: Failing, second: Failing) -> None:
+    second.say("only the older log knows of topic8", "old")
+    first.why = SourceDrift("x")
+    both.sync()
+    first.why = None
+    both.sync()
+    second.rename("old", "old.reset")
+    second.fates["old"] = "gone"
+    assert both.sync().pruned == 0 and recalled(both, "topic8")

@@ -611,10 +611,44 @@ def test_a_link_that_leads_nowhere_takes_nothing_back(log: ClaudeLog) -> None:
     lines = [session.user("one", START), session.answer("two", START)]
     lines += [session.user("three", START, parent="00000000-nowhere"), session.answer("four", START)]
     lines += [session.user("five", START, parent=""), session.answer("six", START)]
+    del lines[4]["parentUuid"]
     lines[5]["parentUuid"] = 7
     name = one_session(log, *lines)
     assert left_in(log, name, lines) == set()
     assert len(read_all(log)) == 6
+
+
+def test_the_first_prompt_can_be_edited_too(log: ClaudeLog) -> None:
+    session = talk()
+    lines = [session.user("one", START), session.answer("two", START), session.user("three", START)]
+    name = one_session(log, *lines)
+    (stream,) = log.source().streams()
+    cursor = drain(log.source(), stream)[-1].cursor
+    edited = [{**session.user("one, better", START), "parentUuid": None}, session.answer("two, better", START)]
+    log.write(name, *edited)
+    later_on = drain(log.source(), stream_of(log, name), cursor)
+    assert any(batch.took_back for batch in later_on)
+    assert texts(messages_of(later_on)) == ["one, better", "two, better"]
+    assert left_in(log, name, [*lines, *edited]) == {"one", "two", "three"}
+    again = {**session.user("one, at last", START), "parentUuid": None}
+    log.write(name, again)
+    assert left_in(log, name, [*lines, *edited, again]) == {"one", "two", "three", "one, better", "two, better"}
+
+
+def test_a_host_that_links_no_line_to_another_says_nothing_by_it(log: ClaudeLog) -> None:
+    session = talk()
+    lines = [{**session.user(f"prompt {n}", START), "parentUuid": None} for n in range(4)]
+    name = one_session(log, *lines)
+    assert left_in(log, name, lines) == set() and len(read_all(log)) == 4
+
+
+def test_a_prompt_that_follows_a_compaction_is_in_nobodys_place(log: ClaudeLog) -> None:
+    session = talk()
+    lines = [session.user("one", START), session.answer("two", START), *session.compaction("what was said", START)]
+    lines.append({**session.user("three", START), "parentUuid": None})
+    name = one_session(log, *lines)
+    assert left_in(log, name, lines) == set()
+    assert texts(read_all(log)) == ["one", "two", "three"]
 
 
 def test_links_in_a_circle_take_nothing_back(log: ClaudeLog) -> None:

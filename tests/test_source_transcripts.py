@@ -2353,3 +2353,107 @@ def test_the_old_name_of_a_message_is_its_file_and_the_offset_of_its_line(files:
 )
 def test_what_the_old_program_never_read_has_no_old_name(files: FilesLog, stream: str, location: str) -> None:
     assert files.source().old_ref(stream, location) is None
+
+
+# --- what the host clears away by itself ------------------------------------------------------------------------------
+
+
+def aged(log: FilesLog, session: str, at: datetime) -> None:
+    os.utime(log.path(session), (at.timestamp(), at.timestamp()))
+
+
+def cleared(files: FilesLog, idle: timedelta) -> str:
+    """A session that was renamed to `.deleted.` after nobody had used it for so long."""
+    session = files.new_session("a")
+    files.append(session, "user", "the boat is called Sira", START)
+    aged(files, session, datetime(2026, 3, 18, 4, 2, 18, 203_000, tzinfo=UTC) - idle)
+    files.delete(session)
+    return session
+
+
+def test_a_session_that_the_host_cleared_away_is_history(files: FilesLog) -> None:
+    cleared(files, timedelta(days=30))
+    assert [m.text for m in everything(files.source())] == ["the boat is called Sira"]
+
+
+def test_a_session_that_was_in_use_was_deleted_by_the_person(files: FilesLog) -> None:
+    cleared(files, timedelta(days=29))
+    assert everything(files.source()) == []
+
+
+@pytest.mark.parametrize(
+    ("config", "kept"),
+    [
+        ({"mode": "warn"}, False),
+        ({"pruneAfter": "10d"}, True),
+        ({"pruneAfter": 10}, True),
+        ({"pruneDays": 10}, True),
+        ({"pruneAfter": "240h"}, True),
+        ({"pruneAfter": "60d"}, False),
+        ({"pruneAfter": "nonsense"}, False),
+        ([], False),
+    ],
+)
+def test_how_long_the_host_keeps_a_session_stands_in_its_configuration(
+    files: FilesLog, config: Any, kept: bool
+) -> None:
+    (files.root / "openclaw.json").write_text(json.dumps({"session": {"maintenance": config}}))
+    cleared(files, timedelta(days=20))
+    assert bool(everything(files.source())) == kept
+
+
+def test_what_the_host_removes_by_age_is_lost_and_not_deleted(files: FilesLog) -> None:
+    reset, old, young = (files.new_session(name) for name in ("a", "b", "c"))
+    for session in (reset, old, young):
+        files.append(session, "user", f"a word of {session}", START)
+        aged(files, session, START)
+    files.rename_reset(reset)
+    listed = {stream.session: stream for stream in files.source().streams()}
+    cursors = {name: drain(files.source(), stream)[-1].cursor for name, stream in listed.items()}
+    kept = files.new_session("d")
+    files.append(kept, "user", "still here", START)
+    for path in files.folder.glob("*.jsonl*"):
+        if kept not in path.name:
+            path.unlink()
+    late = datetime(2026, 3, 18, 4, 2, 19, tzinfo=UTC) + timedelta(days=30)
+
+    def fates(now: datetime) -> list[str]:
+        source = files.source()
+        return [source.fate(listed[name], cursors[name], now) for name in (reset, old, young)]
+
+    assert fates(late) == ["lost", "lost", "lost"]
+    assert fates(START + timedelta(days=16)) == ["deleted", "deleted", "deleted"]
+
+
+def test_an_edit_before_a_migration_is_not_undone_by_the_file_that_was_imported(rows: SqliteLog, db_path: Path) -> None:
+    session = rows.new_session("a")
+    for number in range(4):
+        rows.append(session, "user", f"word{number} was said", START + timedelta(minutes=number))
+    imported = rows.home / "sessions" / f"{session}.jsonl.imported-1"
+    imported.parent.mkdir(parents=True)
+    imported.write_bytes(b"".join(compact(entry) + b"\n" for entry in rows.events(session)))
+    rows.branch(session, 2)
+    rows.append(session, "user", "word9 instead", START + timedelta(minutes=9))
+    with open_memory(db_path, rows.source()) as memory:
+        memory.sync()
+        found = " ".join(e.excerpt for e in recalled(memory, "word0 word1 word2 word3 word9 said instead"))
+        assert [word for word in ("word0", "word1", "word2", "word3", "word9") if word in found] == [
+            "word0", "word1", "word9",
+        ]  # fmt: skip
+
+
+def test_a_text_edited_away_in_a_session_and_then_in_its_fork_is_erased(files: FilesLog, db_path: Path) -> None:
+    session = files.new_session("a")
+    for number in range(4):
+        files.append(session, "user", f"word{number} was said", START + timedelta(minutes=number))
+    fork = files.fork(session, "b")
+    with open_memory(db_path, files.source()) as memory:
+        memory.sync()
+        files.branch(session, 2)
+        files.append(session, "user", "word8 instead", START + timedelta(minutes=8))
+        memory.sync()
+        assert recalled(memory, "word3")
+        files.branch(fork, 2)
+        files.append(fork, "user", "word9 instead", START + timedelta(minutes=9))
+        memory.sync()
+        assert not [e for e in recalled(memory, "word3 word2") if "word3" in e.excerpt or "word2" in e.excerpt]

@@ -11,7 +11,7 @@ import hashlib
 import json
 from bisect import bisect, insort
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -117,16 +117,17 @@ def index(
     """Read everything that is new; None where there is no log, or where a part of it could not be read.
 
     A stream that cannot be read is put on `tally.failures` and the others go on; a busy source raises SourceBusy.
-    keep_text: whether the text of what a host deletes by itself is kept. known_alone: only streams that were read before
-    are read on; what is new is another log's to tell.
+    keep_text: whether the text of what a host deletes by itself is kept. known_alone: only sessions that were read before
+    are read on, whatever their streams are called now; what is new is another log's to tell.
     """
     _begin(connection, path, source, rules, keep_text and source.expires, clock())
     known = streams.known(connection, source.name)
+    sessions = {(stream.scope, stream.session) for stream in known.values()}
     buried = streams.deleted_sessions(connection, source.host)
     elsewhere = {place for place, sources in buried.items() if sources != {source.name}}
     how = How(rules, clock(), keep_text and source.expires, elsewhere)
     seen: set[str] = set()
-    opened: list[Stream] = []
+    listed: dict[str, Stream] = {}
     whole = True
     spared: tuple[str, ...] = ()
     group = Group()
@@ -156,14 +157,15 @@ def index(
                 with transaction(connection, path):
                     streams.lift_session(connection, stream.scope, stream.session, source.name, source.host)
             old = known.get(stream.name)
-            if _is_read(old, stream, source.place) or (known_alone and old is None):
+            listed[stream.name] = stream
+            is_new = old is None and (stream.scope, stream.session) not in sessions
+            if _is_read(old, stream, source.place) or (known_alone and is_new):
                 continue
             try:
                 for read in _reads(connection, source, stream, old, how):
                     group.add(read)
                     if group.is_full():
                         flush()
-                opened.append(stream)
             except SourceBusy:
                 raise
             except SourceError as failure:
@@ -179,14 +181,17 @@ def index(
         spared = failure.parts
         whole = whole and bool(spared)
     flush()
-    for stream in opened:
-        try:
-            tally.withdrawn += _take_back(connection, path, source, stream, clock)
-        except SourceBusy:
-            raise
-        except SourceError as failure:  # asked again in the next pass
-            failed(failure, stream.scope)
-            whole = False
+    asked: set[str] = set()
+    while waiting := sorted(_waiting(connection, source, listed) - asked):
+        for name in waiting:  # what one of them gives up puts others that hold it in doubt
+            asked.add(name)
+            try:
+                tally.withdrawn += _take_back(connection, path, source, listed[name], clock)
+            except SourceBusy:
+                raise
+            except SourceError as failure:  # asked again in the next pass
+                failed(failure, listed[name].scope)
+                whole = False
     return Listed(frozenset(seen), spared) if whole else None
 
 
@@ -203,6 +208,15 @@ def _is_read(old: streams.Known | None, stream: Stream, place: str) -> bool:
     if old is None or old.expired:
         return False
     return (old.mark, old.losses, old.kind, old.place) == (stream.mark, stream.losses, stream.kind, place)
+
+
+def _waiting(connection: apsw.Connection, source: MessageSource, listed: Mapping[str, Stream]) -> set[str]:
+    """Streams, read to their end, that must be asked what was taken back since they were asked last."""
+    return {
+        name
+        for name, row in streams.known(connection, source.name).items()
+        if name in listed and row.mark == listed[name].mark and row.losses != listed[name].losses
+    }
 
 
 def rules_now(rules: clean.Rules) -> str:
@@ -243,10 +257,13 @@ def _take_back(
             continue
         with transaction(connection, path):
             orphans: list[int] = []
+            touched: set[int] = set()
             for ref in sorted(gone.intersection(refs)):
                 ids = passages.passages_of(connection, ref, known.id)
+                touched.update(ids)
                 for copy, other in [(ref, known.id), *passages.refs_elsewhere(connection, ids, known.id)]:
                     orphans += passages.drop_ref(connection, copy, other)
+            streams.doubt(connection, source.name, touched.difference(orphans))
             erase_passages(connection, orphans, clock())
             if orphans:
                 detail = f"taken back: {len(orphans)}"

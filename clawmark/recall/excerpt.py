@@ -23,6 +23,9 @@ from clawmark.text import best_window, cut, split
 log = logging.getLogger("clawmark")
 
 EXCERPT_LENGTH = 400
+CLEANED = 8
+"""Messages whose cleaned parts are held at once."""
+
 WINDOW_SOURCE = 20_000
 """How much of a text is searched for the best window when its part number belongs to an older recipe."""
 
@@ -43,6 +46,7 @@ class Reader:
     def __init__(self, sources: Mapping[str, MessageSource], rules: clean.Rules) -> None:
         self._sources = sources
         self._rules = rules
+        self._cleaned: dict[bytes, list[str] | None] = {}
 
     def read(self, connection: apsw.Connection, ids: Sequence[int], *, exact: bool = False) -> list[Live]:
         """The live ones among `ids`, in their order.
@@ -136,13 +140,23 @@ class Reader:
             return None
         at = passages.from_ms(ref.at)
         message = replace(message, origin=ref.origin, author=ref.author, at=at, dated=ref.dated, note="")
-        allowed = clean.clean(message, self._rules)
-        if isinstance(allowed, clean.Dropped):
+        parts = self._parts(ref.text_hash, message)
+        if parts is None:
             return None
         if ref.recipe != clean.RECIPE:
-            return Live(ref.passage_id, cut(allowed.text, WINDOW_SOURCE), message, ref.source)
-        parts = split(allowed.text)
+            return Live(ref.passage_id, cut("\n".join(parts), WINDOW_SOURCE), message, ref.source)
         return Live(ref.passage_id, parts[ref.part], message, ref.source) if ref.part < len(parts) else None
+
+    def _parts(self, text_hash: bytes, message: Message) -> list[str] | None:
+        """A message cleaned and split; None when nothing of it may be kept. A long one is asked for part by part, and
+        cleaned once."""
+        key = text_hash + message.folder.encode()
+        if key not in self._cleaned:
+            while len(self._cleaned) >= CLEANED:
+                del self._cleaned[next(iter(self._cleaned))]
+            allowed = clean.clean(message, self._rules)
+            self._cleaned[key] = None if isinstance(allowed, clean.Dropped) else split(allowed.text)
+        return self._cleaned[key]
 
 
 def excerpt(text: str, wanted: Iterable[str]) -> str:

@@ -5,7 +5,8 @@ Times are milliseconds since 1970 UTC.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
@@ -73,7 +74,8 @@ def put(
         " session = excluded.session, kind = excluded.kind, place = excluded.place, touched = excluded.touched,"
         " expired = 0",
         (
-            source, host, stream.name, stream.scope, stream.session, stream.kind, stream.losses, place, touched, scope,
+            source, host, stream.name, stream.scope, stream.session, stream.kind, IN_DOUBT if stream.losses else "",
+            place, touched, scope,
         ),
     )  # fmt: skip
     if stream.scope_name:
@@ -133,6 +135,15 @@ def set_mark(connection: apsw.Connection, row_id: int, mark: str) -> None:
     connection.execute("UPDATE streams SET mark = ? WHERE id = ?", (mark, row_id))
 
 
+def doubt(connection: apsw.Connection, source: str, passage_ids: Collection[int]) -> None:
+    """Another copy of these passages is gone: streams of `source` that still hold them are asked whether they do."""
+    connection.execute(
+        "UPDATE streams SET losses = ?1 WHERE source = ?2 AND expired = 0 AND id IN ("
+        " SELECT r.stream_id FROM json_each(?3) j CROSS JOIN passage_refs r ON r.passage_id = j.value)",
+        (IN_DOUBT, source, json.dumps(sorted(passage_ids))),
+    )
+
+
 def set_losses(connection: apsw.Connection, row_id: int, losses: str) -> None:
     connection.execute("UPDATE streams SET losses = ? WHERE id = ?", (losses, row_id))
 
@@ -164,7 +175,10 @@ def drop(connection: apsw.Connection, source: str, stream: Known) -> list[int]:
     connection.execute("DELETE FROM passage_refs WHERE stream_id = ?", (stream.id,))
     connection.execute("DELETE FROM streams WHERE id = ?", (stream.id,))
     cursors.drop(connection, cursor_name(source, stream.name))
-    return orphans(connection, [row[0] for row in found])
+    ids = {row[0] for row in found}
+    gone = orphans(connection, ids)
+    doubt(connection, source, ids.difference(gone))
+    return gone
 
 
 def refs(connection: apsw.Connection, row_id: int, after: str, limit: int) -> list[str]:

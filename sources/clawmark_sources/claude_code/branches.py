@@ -8,7 +8,8 @@ turn back to the beginning. A branch off that way was left behind if it holds
   belongs to an answer on the way.
 
 Every other branch is what the host makes by itself (parallel tool calls, hooks, progress) and counts. A line whose
-parent is not there follows what stands before it, and links that lead in a circle prove nothing: in doubt nothing was
+parent is not there follows what stands before it; a prompt that has no parent, as the first one of the conversation
+has none, was said in that one's place. Links that lead in a circle prove nothing: in doubt nothing was
 left behind, since what was left behind is erased.
 """
 
@@ -28,12 +29,19 @@ Says = Literal["prompt", "answer", "call", "turn", ""]
 
 
 class Node(NamedTuple):
-    """A line of the conversation; `group` is the answer it is a block of."""
+    """A line of the conversation.
+
+    group    the answer it is a block of
+    begins   a prompt of which the host says that it follows nothing
+    opens    a compaction ends in it
+    """
 
     id: str
     parent: str
     says: Says
     group: str = ""
+    begins: bool = False
+    opens: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ def node_of(entry: Entry) -> Node | None:
         says = "answer"
     elif entry.group:
         says = "call"
-    return Node(entry.uuid, entry.parent, says, entry.group)
+    return Node(entry.uuid, entry.parent, says, entry.group, entry.begins, bool(entry.opens))
 
 
 def branches(lines: Iterable[Node]) -> Branches:
@@ -75,7 +83,7 @@ def branches(lines: Iterable[Node]) -> Branches:
     way = _way(nodes, parents)
     if not way:
         return Branches(lines=everything)
-    answers = {nodes[n].group for n in way if nodes[n].group}
+    answers = {nodes[n].group for n in way if n != _NOWHERE and nodes[n].group}
     left: set[int] = set()
     roots = []
     for branch in _branches_off(parents, way):
@@ -87,7 +95,16 @@ def branches(lines: Iterable[Node]) -> Branches:
 
 def _parents(nodes: list[Node], place: dict[str, int]) -> list[int]:
     parents: list[int] = []
+    first: int | None = None
+    linked = False  # a host that links no line to another says nothing by it
     for number, node in enumerate(nodes):
+        first = None if node.opens else first
+        if node.begins and first is not None and linked:
+            parents.append(parents[first])
+            continue
+        if node.begins:
+            first, linked = number, False
+        linked = linked or (bool(node.says) and node.parent in place)
         parent = place.get(node.parent, number) if node.parent else number
         if parent == number:
             parent = number - 1
@@ -98,7 +115,8 @@ def _parents(nodes: list[Node], place: dict[str, int]) -> list[int]:
 
 
 def _way(nodes: list[Node], parents: list[int]) -> dict[int, int]:
-    """The lines from the newest turn to the beginning, each with the one that follows it; empty when it is a circle."""
+    """The lines from the newest turn to the beginning (_NOWHERE), each with the one that follows it; empty when it is a
+    circle."""
     at = next((n for n in reversed(range(len(nodes))) if nodes[n].says), _NOWHERE)
     way: dict[int, int] = {}
     following = _NOWHERE
@@ -107,6 +125,8 @@ def _way(nodes: list[Node], parents: list[int]) -> dict[int, int]:
             return {}
         way[at] = following
         at, following = parents[at], at
+    if way:
+        way[_NOWHERE] = following
     return way
 
 

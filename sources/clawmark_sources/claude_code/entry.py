@@ -28,6 +28,7 @@ class Entry(NamedTuple):
     aside    part of a sub-agent's run: not a line of the conversation
     turn     the conversation can end here: somebody's line, not the host's
     group    id of the answer that this line is one block of
+    begins   a prompt of which the host says that it follows nothing
     opens    the uuid or time by which the window is called that begins here
 
     A tuple, since there is one for every line of a long history.
@@ -46,6 +47,7 @@ class Entry(NamedTuple):
     at: datetime | None = None
     folder: str = ""
     opens: str = ""
+    begins: bool = False
 
     @property
     def on_tree(self) -> bool:
@@ -181,6 +183,7 @@ def read_entry(value: Any) -> Entry:
         group=group,
         at=at,
         folder=_folder(value.get("cwd")),
+        begins=origin == "owner" and not aside and value.get("parentUuid", "") is None,
     )
 
 

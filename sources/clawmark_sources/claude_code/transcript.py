@@ -54,6 +54,8 @@ def opened(path: Path) -> Iterator[tuple[int, os.stat_result]]:
 class Position:
     """Where reading goes on, what proves that it is the same file, and what earlier lines say about the next one.
 
+    begun     how far it is from a prompt that follows nothing, since the beginning or a compaction: 0 none was met, 1 it
+              was, 2 a line was linked to another behind it
     tips      the latest line that said something and those behind it: a line that follows one of them leaves nothing
               behind that was said
     settled   up to here the file's branches were looked at; what was left behind is not delivered
@@ -68,6 +70,7 @@ class Position:
     tail: str = ""
     window: str = ""
     at: datetime | None = None
+    begun: int = 0
     tips: list[str] = field(default_factory=list)
     settled: int = 0
     roots: tuple[str, ...] = ()
@@ -86,6 +89,7 @@ class Position:
                 tail=str(value["tail"]),
                 window=str(value["window"]),
                 at=datetime.fromisoformat(value["at"]) if value["at"] else None,
+                begun=int(value["begun"]),
                 tips=[str(tip) for tip in value["tips"]],
                 settled=int(value["settled"]),
                 roots=tuple(str(root) for root in value["roots"]),
@@ -103,6 +107,8 @@ class Position:
 
     def follows(self, entry: Entry) -> bool:
         """Whether nothing that was said lies between a line and the one it follows."""
+        if entry.begins and self.begun == 2:
+            return False
         return not (entry.on_tree and entry.parent and self.tips) or entry.parent in self.tips
 
     def settle(self, tree: Branches, size: int) -> None:
@@ -114,10 +120,19 @@ class Position:
         """Whether a line is one more of the answer that was the latest utterance."""
         return bool(entry.group) and entry.group == self.group
 
+    def _begin(self, entry: Entry) -> None:
+        if entry.opens:
+            self.begun = 0
+        elif entry.begins:
+            self.begun = self.begun if self.begun == 2 else 1
+        elif entry.on_tree and (entry.text or entry.turn) and entry.parent and self.begun:
+            self.begun = 2
+
     def pass_by(self, entry: Entry) -> None:
         """Moves on over a line. One that says nothing and hangs elsewhere is no tip: what follows it may leave
         something behind."""
         self.window = entry.opens or self.window
+        self._begin(entry)
         if not entry.on_tree or not (entry.text or self.follows(entry)):
             return
         if entry.text:

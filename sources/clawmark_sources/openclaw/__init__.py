@@ -81,7 +81,7 @@ class Agent:
             taken |= self.folder.withdrawn(stream, refs)
         return taken
 
-    def fate(self, stream: Stream, session: str) -> Fate:
+    def fate(self, stream: Stream, session: str, now: datetime) -> Fate:
         """What became of a stream of this agent, whose place is there. Raises when that cannot be told now."""
         known = self.database.known() if self.database else NOTHING_KNOWN
         if not {session, stream.session}.isdisjoint(known.forgotten | known.deleted):
@@ -92,6 +92,8 @@ class Agent:
             there = self.database is not None
         else:
             there = self.folder is not None and self.folder.is_there(stream.name)
+            if self.folder is not None and self.folder.was_cleared(stream, now):
+                return "lost"
         # rows are taken out in one step, the archive file is written in the next
         return "deleted" if there and session not in known.pending else "lost"
 
@@ -185,7 +187,7 @@ class TranscriptSource:
         try:
             self._agents()
             agent = self._known.get(_agent_name(stream.name))
-            return agent.fate(stream, session) if agent else "lost"
+            return agent.fate(stream, session, now) if agent else "lost"
         except SourceError:
             return "lost"
 

@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -42,6 +43,7 @@ from clawmark_sources.openclaw.reading import (
     resumed,
     tree_of,
 )
+from clawmark_sources.openclaw.upkeep import Upkeep, upkeep_of
 
 __all__ = ["PREFIX", "SessionFolder", "agent_of", "holds_transcripts", "is_kind", "old_ref", "readable"]
 
@@ -193,6 +195,17 @@ class SessionFolder:
             off -= self._search(files, session, some, active=True).keys()
         return off
 
+    def was_cleared(self, stream: Stream, now: datetime) -> bool:
+        """Whether the host itself may have removed a stream's file by now."""
+        label = stream.name.removeprefix(f"{PREFIX}{self.agent}/")
+        if label.partition(".jsonl")[0] in {file.stem for file in self._archived() if file.deleted}:
+            return False
+        return self._upkeep().removes(label, stream.touched, now)
+
+    def _archived(self) -> Iterator[File]:
+        self._list()
+        yield from (file for of_place in self._names.values() for file in of_place.values() if file is not None)
+
     def is_there(self, stream: str) -> bool:
         """Whether the folder in which the stream's file lay is there."""
         label = stream.removeprefix(f"{PREFIX}{self.agent}/")
@@ -319,7 +332,22 @@ class SessionFolder:
             return {}
         except OSError as error:
             raise unreadable(Path(folder), error) from error
-        return {name: known[name] if name in known else named(place, folder, name) for name in names}
+        return {name: known[name] if name in known else self._named(place, folder, name) for name in names}
+
+    def _named(self, place: str, folder: str, name: str) -> File | None:
+        """A file that the host renamed because nobody used it is history as it was before."""
+        file = named(place, folder, name)
+        if file is not None and file.deleted and not file.packed:
+            try:
+                written = datetime.fromtimestamp(os.stat(file.path).st_mtime, UTC)
+            except OSError:
+                return file
+            if self._upkeep().cleared(name, written):
+                return replace(file, deleted=False)
+        return file
+
+    def _upkeep(self) -> Upkeep:
+        return upkeep_of(Path(self._home).parent.parent)
 
     def _path(self, label: str) -> str:
         """Where a place is. The folder need not be there, and what a link to it says of its parent does not count."""
