@@ -40,7 +40,7 @@ from clawmark.recall.excerpt import Reader
 from clawmark.recall.meaning import Meaning
 from clawmark.recall.search import Query, recall, shortened
 from clawmark.settings import Settings, load
-from clawmark.source import Alternatives, Folders, MessageSource, select
+from clawmark.source import Alternatives, Folders, MessageSource, made, named, select
 from clawmark.store import copy, db, events, facts, files, keyfile, passages, recovery, sidecar, streams
 from clawmark.text import cut
 
@@ -88,7 +88,7 @@ class Memory:
         self._connection: apsw.Connection | None = None
         self._file: tuple[int, ...] | None = None
         self._meaning = Meaning(settings, embedder)
-        self._made_groups: list[Alternatives] | None = None
+        self._own_sources: dict[str, MessageSource] = {}
         self._jobs_groups: list[Alternatives] | None = None
 
     @classmethod
@@ -216,12 +216,13 @@ class Memory:
     def search(self, query: str, limit: int | None = None, scope: str | None = None) -> Found:
         """Facts that share a word with `query`, and at most `limit` excerpts (default: the setting; at most 50).
 
-        scope None = everything the person has; a scope = its own and facts that are shared.
+        scope None = everything the person has; a scope (by its readable name too) = its own and facts that are shared.
         """
         limit = self.settings.recall_limit if limit is None else max(0, min(limit, MOST_EXCERPTS))
         text = shortened(clean.query(query, self._rules)) if limit else ""
         meant = self._meant(text)
         with self._reading() as connection:
+            scope = None if scope is None else streams.scope_called(connection, scope)
             found = about(query, facts.live(connection, None if scope is None else [scope, SHARED]))
             asked = Query(text, limit, self._clock(), None if scope is None else [scope])
             return Found(found, self._recalled(connection, asked, meant))
@@ -269,7 +270,7 @@ class Memory:
         """Whose memory is asked, and whether others read along: what the turn says, else what the log says of its
         session, else the only scope there is, else "main"; direct."""
         known = None if turn.session is None else streams.session(connection, turn.session)
-        scope = turn.scope or (known[0] if known else None)
+        scope = streams.scope_called(connection, turn.scope) if turn.scope else (known[0] if known else None)
         if scope is None:
             scopes = streams.scopes(connection)
             scope = scopes[0] if len(scopes) == 1 else DEFAULT_SCOPE
@@ -303,7 +304,7 @@ class Memory:
             with self._watched():
                 space, vector = meant or (None, None)
                 snapshot = None if space is None else self._meaning.snapshot(connection, space)
-                found = self._reader(self._own_groups())
+                found = Reader(self._sources_of_recall(connection), self._rules)
                 return recall(connection, found, query, None if snapshot is None else vector, snapshot)
         except (SourceError, UsageError, DatabaseDamaged) as failed:  # facts stand on other pages than passages
             log.warning("recall_skipped reason=%s", failed)
@@ -324,6 +325,7 @@ class Memory:
                 with db.transaction(connection, self.path):
                     events.add(connection, "reject", now, source="user", scope=scope, detail=refused.code)
                 raise
+            scope = streams.scope_called(connection, scope)
             with db.transaction(connection, self.path):
                 secret = self._secret()  # not before: a restore that was waited for may have changed it
                 old = facts.get(connection, key, scope)
@@ -345,7 +347,8 @@ class Memory:
             now = self._clock()
             with db.transaction(connection, self.path):
                 secret = self._secret()  # as above
-                scopes = facts.scopes_of(connection, key) if scope is None else [scope]
+                named = None if scope is None else streams.scope_called(connection, scope)
+                scopes = facts.scopes_of(connection, key) if named is None else [named]
                 gone = [s for s in scopes if erase.erase_fact(connection, key, s, secret, now)]
                 if gone:
                     erase.forget_in_sidecar(connection, self.path, now)
@@ -361,7 +364,15 @@ class Memory:
     def facts(self, scope: str | None = None) -> list[Fact]:
         """All live facts by key; scope None = all scopes, a scope = its own and what is shared."""
         with self._reading() as connection:
-            return facts.live(connection, None if scope is None else [scope, SHARED])
+            named = None if scope is None else streams.scope_called(connection, scope)
+            return facts.live(connection, None if named is None else [named, SHARED])
+
+    def scopes(self) -> dict[str, str]:
+        """Every scope that something was read or set under → what a person calls it ("" where that is the same)."""
+        with self._reading() as connection:
+            names = streams.scope_names(connection)
+            known = {*streams.scopes(connection), *(fact.scope for fact in facts.live(connection))} - {SHARED}
+            return {scope: names.get(scope, "") for scope in sorted(known)}
 
     def events(self, limit: int = 50) -> list[Event]:
         """The newest events, newest first."""
@@ -377,8 +388,11 @@ class Memory:
         embedder = status.embedder_of(
             self.settings, self._given_embedder
         )  # a look-up may take its time: not under the lock
-        with self._reading() as connection:
-            return status.gather(connection, self.path, self.settings, groups=self._own_groups, embedder=embedder)
+        with (  # a connection and sources of its own: listing a long log takes its time, and no prompt waits for it
+            self._watched(),
+            db.opened(self.path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS) as connection,
+        ):
+            return status.gather(connection, self.path, self.settings, groups=self._new_groups, embedder=embedder)
 
     # Parts, made when first needed
 
@@ -421,20 +435,29 @@ class Memory:
     def _new_groups(self) -> list[Alternatives]:
         if self._given_sources is not None:
             return [[source] for source in self._given_sources]
+        return select(self.settings.source, self._folders())
+
+    def _folders(self) -> Folders:
         settings = self.settings
-        folders = Folders(
+        return Folders(
             settings.transcripts_dir,
             settings.openclaw_state_dir,
             settings.lcm_db_path,
             settings.claude_config_dir,
             settings.subagents,
         )
-        return select(settings.source, folders)
 
-    def _own_groups(self) -> list[Alternatives]:
-        if self._made_groups is None:
-            self._made_groups = self._new_groups()
-        return self._made_groups
+    def _sources_of_recall(self, connection: apsw.Connection) -> dict[str, MessageSource]:
+        """Those of which something was read, by name, as far as the settings name them; only their adapters are loaded."""
+        if self._given_sources is not None:
+            return {source.name: source for source in self._given_sources}
+        held = streams.sources(connection)
+        new = held - self._own_sources.keys()
+        if new:
+            wanted = {name for group in named(self.settings.source) for name in group}
+            for name in sorted(new & wanted):
+                self._own_sources[name] = made(name, self._folders())
+        return {name: source for name, source in self._own_sources.items() if name in held}
 
     def _groups_of_jobs(self) -> list[Alternatives]:
         """Those of the jobs, kept between passes: a source may keep what it knows of files that do not change."""

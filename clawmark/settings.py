@@ -44,7 +44,7 @@ class Settings(BaseSettings):
     source: str = Field(
         default="auto",
         description="Which message logs are read: `auto`, the name of an installed source, or a comma list, of which every "
-        "one is read. `auto` reads the first of lcm, transcripts and claude-code that can be read.",
+        "one is read. `auto` reads the first of lcm, transcripts and claude-code that can be read and holds something.",
     )
     transcripts_dir: Path | None = Field(
         default=None,

@@ -6,17 +6,19 @@ never writes to its log, owns the meaning of its cursors, and tells four failure
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from clawmark.errors import SourceAbsent, SourceDrift, SourceEmpty, SourceError, UsageError
 from clawmark.model import Batch, Fate, Gone, Message, Stream, Wanted
 
 GROUP = "clawmark.sources"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +115,11 @@ Alternatives = Sequence[MessageSource]
 """Sources of which the first that can be read is read; the others stand by."""
 
 
-def select(wanted: str, folders: Folders) -> list[Alternatives]:
-    """The sources that `wanted` names ("auto" or a comma list), made but not checked. Loads only these.
+def named(wanted: str) -> list[list[str]]:
+    """The names that `wanted` ("auto" or a comma list) stands for, alternatives together. Loads nothing.
 
     Every name of a list is read; "auto" stands for alternatives. Raises UsageError for a name that no installed package
-    provides, SourceError for an adapter that cannot be loaded.
+    provides.
     """
     points = installed()
     names = list(dict.fromkeys(name.strip() for name in wanted.split(",") if name.strip())) or [ANY]
@@ -128,12 +130,19 @@ def select(wanted: str, folders: Folders) -> list[Alternatives]:
             f"CLAWMARK_SOURCE names {unknown[0]!r}, which is not installed; it can be one of {known} "
             "or a comma list of them. Nothing is read until it is corrected."
         )
-    named = [name for name in names if name != ANY]
-    groups = []
-    for name in names:
-        wanted_of_group = [name] if name != ANY else [one for one in PREFERENCE if one in points and one not in named]
-        groups.append([_made(points[one], folders) for one in wanted_of_group])
+    any_of = [name for name in PREFERENCE if name in points and name not in names]
+    groups = [any_of if name == ANY else [name] for name in names]
     return [group for group in groups if group]
+
+
+def select(wanted: str, folders: Folders) -> list[Alternatives]:
+    """The sources that `wanted` names, made but not checked. Loads only these. Raises as `named` and `made` do."""
+    return [[made(name, folders) for name in group] for group in named(wanted)]
+
+
+def made(name: str, folders: Folders) -> MessageSource:
+    """One installed source. Raises SourceError for an adapter that cannot be loaded."""
+    return _made(installed()[name], folders)
 
 
 def _made(point: EntryPoint, folders: Folders) -> MessageSource:
@@ -141,7 +150,71 @@ def _made(point: EntryPoint, folders: Folders) -> MessageSource:
         factory: SourceFactory = point.load()
     except (ImportError, AttributeError, SyntaxError) as error:
         raise SourceError(f"the source {point.name} ({point.value}) cannot be loaded: {error}") from error
-    return factory(folders)
+    try:
+        return Guarded(factory(folders))
+    except Exception as error:
+        raise _at_fault(point.name, "its construction", error) from error
+
+
+def _at_fault(name: str, where: str, error: Exception) -> SourceError:
+    """What an adapter raised that is none of the four failures; never with its words, which may be a message's."""
+    return SourceError(f"the source {name} failed in {where} ({type(error).__name__}); its adapter is at fault.")
+
+
+class Guarded:
+    """An adapter, third parties' as well, whose own faults are SourceErrors: one that is broken costs itself alone.
+
+    This is an edge to code that is not ours, so everything that it raises is caught here.
+    """
+
+    def __init__(self, inner: MessageSource) -> None:
+        self.inner = inner
+        self.name = inner.name
+        self.host = inner.host
+        self.expires = inner.expires
+
+    @property
+    def place(self) -> str:
+        return self._asked("place", lambda: self.inner.place)
+
+    def check(self) -> None:
+        self._asked("check", self.inner.check)
+
+    def describe(self) -> str:
+        return self._asked("describe", self.inner.describe)
+
+    def streams(self) -> Iterator[Stream]:
+        try:
+            yield from self.inner.streams()
+        except SourceError:
+            raise
+        except Exception as error:
+            raise _at_fault(self.name, "streams", error) from error
+
+    def read(self, stream: Stream, cursor: str | None, limit: int) -> Batch:
+        return self._asked("read", lambda: self.inner.read(stream, cursor, limit))
+
+    def get(self, wanted: Sequence[Wanted]) -> list[Message | Gone]:
+        return self._asked("get", lambda: self.inner.get(wanted))
+
+    def withdrawn(self, stream: Stream, cursor: str | None, refs: Sequence[str]) -> set[str]:
+        return self._asked("withdrawn", lambda: self.inner.withdrawn(stream, cursor, refs))
+
+    def fate(self, stream: Stream, cursor: str | None, now: datetime) -> Fate:
+        return self._asked("fate", lambda: self.inner.fate(stream, cursor, now))
+
+    def old_ref(self, stream: str, location: str) -> str | None:
+        """What an earlier clawmark called a message, where the adapter knows that."""
+        named = getattr(self.inner, "old_ref", None)
+        return None if named is None else self._asked("old_ref", lambda: named(stream, location))
+
+    def _asked(self, where: str, ask: Callable[[], T]) -> T:
+        try:
+            return ask()
+        except SourceError:
+            raise
+        except Exception as error:
+            raise _at_fault(self.name, where, error) from error
 
 
 ANY = "auto"

@@ -118,7 +118,7 @@ def _sources(
     planned = plan(named)
     found: list[SourceStatus] = []
     for group, choice in zip(named, planned.choices, strict=True):
-        problems += [f"source: {line}" for line in _not_read(choice)]
+        problems += [f"source: {line}" for line in [*_not_read(choice), *_missing(connection, choice)]]
         of_group = [_source(connection, source, _state(source, choice), rules, problems) for source in group]
         of_host = [one for one, source in zip(of_group, group, strict=True) if _same_host(source, choice)]
         problems += [f"source: {line}" for line in _stopped(of_host)]
@@ -137,6 +137,15 @@ def _not_read(choice: Chosen) -> list[str]:
         return [str(choice.failure)] if empty or not absent else []
     chosen = "" if choice.source is None else f" {choice.source.name} is read instead."
     return [f"{why}{chosen}" for _, why in choice.passed_over if not isinstance(why, SourceAbsent)]
+
+
+def _missing(connection: apsw.Connection, choice: Chosen) -> list[str]:
+    """Logs that were read before and are not there now, while another one is read."""
+    return [
+        f"{source.name} was read before and is not there now: {why}"
+        for source, why in choice.passed_over
+        if choice.source is not None and isinstance(why, SourceAbsent) and streams.known(connection, source.name)
+    ]
 
 
 def _state(source: MessageSource, choice: Chosen) -> SourceState:

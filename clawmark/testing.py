@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, get_args
 from unittest import SkipTest
 
 from clawmark.embed import Failure, Kind
@@ -164,6 +164,12 @@ class ListSource:
         for message in list(self._sessions[session].entries):
             self.append(name, message.role, message.text, message.at, origin=message.origin, author=message.author)
 
+    def edit(self, session: str, ref: str, text: str) -> None:
+        """The text of a message is changed where it stands."""
+        log = self._sessions[session]
+        log.edition += 1
+        log.entries = [replace(m, text=text) if m.ref == ref else m for m in log.entries]
+
     def truncate(self, session: str, keep: int) -> None:
         """Only the last `keep` messages stay, as after a rewrite in place."""
         log = self._sessions[session]
@@ -261,6 +267,10 @@ class Log:
         """The id of a new session that begins with copies of what stands in another."""
         raise NotImplementedError
 
+    def edit(self, session: str, ref: str, text: str) -> None:
+        """The text of an entry is changed where it stands."""
+        raise NotImplementedError
+
     def absent(self) -> None:
         """The whole log is not there."""
         raise NotImplementedError
@@ -328,6 +338,33 @@ class SourceContract:
         said = _talk(log, log.new_session("a"), 6)
         read = everything(log.source())
         assert [(m.ref, m.text, m.role, m.at) for m in read] == [(ref, *said[ref]) for ref in said]
+
+    def test_a_message_says_whose_it_is(self, log: Log) -> None:
+        _talk(log, log.new_session("a"), 3)
+        for stream in log.source().streams():
+            for message in messages_of(drain(log.source(), stream)):
+                assert (message.stream, message.scope) == (stream.name, stream.scope), message.ref
+                assert message.session and message.ref, "a message has a session and a ref"
+                assert message.origin in get_args(Origin), f"{message.origin!r} is no origin"
+                assert message.window == "", "a window begins at a reset or a compaction"
+
+    def test_the_first_batch_of_a_stream_says_that_reading_began_anew(self, log: Log) -> None:
+        session = log.new_session("a")
+        _talk(log, session, 4)
+        (stream,) = log.source().streams()
+        first, *rest = drain(log.source(), stream, limit=2)
+        assert first.restarted and not any(batch.restarted for batch in rest)
+
+    def test_a_text_that_was_changed_where_it_stands_is_delivered_again(self, log: Log) -> None:
+        session = log.new_session("a")
+        said = list(_talk(log, session, 4))
+        stream = _stream_of(log, session)
+        cursor = drain(log.source(), stream)[-1].cursor
+        _can(log.edit, session, said[1], "Something else was said")
+        now = _stream_of(log, session)
+        assert now.mark != stream.mark
+        again = {m.ref: m.text for m in messages_of(drain(log.source(), now, cursor))}
+        assert again.get(said[1]) == "Something else was said"
 
     def test_times_are_aware(self, log: Log) -> None:
         _talk(log, log.new_session("a"), 2)
@@ -587,7 +624,8 @@ class SourceContract:
         source.check()
         assert isinstance(source, MessageSource)
         assert source.name and source.describe()
-        assert source.host and isinstance(source.expires, bool)
+        assert source.host and source.place and isinstance(source.expires, bool)
+        assert source.place == log.source().place
         assert len({s.name for s in source.streams()}) == len(list(source.streams()))
 
 
@@ -600,7 +638,7 @@ def _talk(log: Log, session: str, count: int, start: int = 0) -> _Said:
     said: _Said = {}
     for number in range(start, start + count):
         role: Role = "user" if number % 2 == 0 else "assistant"
-        text = f"utterance {number} of {session}: größer, 東京, \U0001f44d"
+        text = f"Utterance {number} of {session}: größer, İzmir, 東京, \U0001f44d"
         at = START + timedelta(minutes=number, milliseconds=number)
         said[log.append(session, role, text, at)] = (text, role, at)
     return said

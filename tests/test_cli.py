@@ -390,3 +390,9 @@ def test_reembed_with_a_server_that_is_down_is_75(sample: Run, monkeypatch: pyte
     monkeypatch.setenv("CLAWMARK_EMBEDDING_URL", "http://127.0.0.1:9")
     result = sample("reembed")
     assert result.code == 75 and "127.0.0.1:9" in result.err
+
+
+def test_a_scope_that_nobody_knows_is_said_so(sample: Run) -> None:
+    for command in (["search", "x"], ["block", "x"], ["facts"], ["set", "pref.a", "b"]):
+        said = sample(*command, "--scope", "beehive")
+        assert "no" not in said.out[:3] and "'beehive'; there are main, work" in said.err, command

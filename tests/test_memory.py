@@ -283,13 +283,10 @@ def test_no_log_is_one_line_and_facts_still_work(machine: Path, db_path: Path) -
         assert any(problem.startswith("source:") for problem in memory.status().problems)
 
 
-def test_a_wrong_source_setting_costs_recall_and_never_the_facts(
-    db_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_wrong_source_setting_costs_recall_and_never_the_facts(db_path: Path) -> None:
     with Memory.open(Settings(db_path=db_path, embedder="none", source="nonsense")) as memory:
         memory.set("pref.editor", "Helix")
         assert [f.key for f in memory.block(QUESTION).facts] == ["pref.editor"]
-        assert "nonsense" in caplog.text
         assert any("CLAWMARK_SOURCE" in problem for problem in memory.status().problems)
         with pytest.raises(UsageError, match=r"CLAWMARK_SOURCE names 'nonsense'.*transcripts"):
             memory.sync()

@@ -24,6 +24,9 @@ class Two(Memory):
     def _new_groups(self):  # type: ignore[no-untyped-def]
         return [[self.first, self.second]]
 
+    def _sources_of_recall(self, connection):  # type: ignore[no-untyped-def]
+        return {log.name: log for log in (self.first, self.second)}
+
 
 class Failing(Log):
     why: SourceError | None = None
@@ -299,3 +302,29 @@ def test_a_file_that_is_renamed_where_the_log_stands_by_is_read_on(both: Two, fi
     second.rename("old", "old.reset")
     second.fates["old"] = "gone"
     assert both.sync().pruned == 0 and recalled(both, "topic8")
+
+
+def test_a_copy_that_is_further_away_than_ten_minutes_is_its_own(both: Two, first: Failing, second: Failing) -> None:
+    said = first.say("yes", "s1")
+    second.copy(said, "s1", ref="s1/late00001", at=said.at + timedelta(minutes=11))
+    both.sync()
+    first.why = SourceDrift("x")
+    assert both.sync().kept == 1
+
+
+def test_another_hosts_log_that_was_read_before_goes_on_being_read(both: Two, first: Failing, second: Failing) -> None:
+    second.host = "claude-code"
+    second.say("the importer is called quokka", "p1")
+    first.why = SourceAbsent("no lcm.db")
+    both.sync()
+    first.why = None
+    second.say("the exporter is called numbat", "p2")
+    both.sync()
+    assert recalled(both, "quokka") and recalled(both, "numbat")
+
+
+def test_a_log_that_was_read_and_is_not_there_now_is_a_problem(both: Two, first: Failing) -> None:
+    both.sync()
+    first.why = SourceAbsent("no lcm.db")
+    both.sync()
+    assert any("lcm was read before and is not there now" in problem for problem in both.status().problems)

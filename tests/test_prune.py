@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from helpers import Clock, Log, dump, fake, query, recalled, residue
 
@@ -605,3 +606,73 @@ def test_texts_of_a_log_that_is_not_named_any_more_are_not_shown(db_path: Path, 
         memory.sync()
     with open_memories(db_path, clock, Log("other")) as memory:
         assert not recalled(memory, "boat")
+
+
+def test_a_session_that_came_back_and_is_deleted_then_goes(db_path: Path, clock: Clock, short_lived: Log) -> None:
+    short_lived.say("the boat is called Sira", "a")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        kept = short_lived.sessions["a"]
+        short_lived.end("a", "expired")
+        memory.sync()
+        short_lived.sessions["a"] = kept
+        memory.sync()
+        short_lived.end("a", "deleted")
+        assert memory.sync().pruned == 1 and not recalled(memory, "boat")
+
+
+def test_what_expired_without_a_kept_text_is_erased(db_path: Path, clock: Clock, short_lived: Log) -> None:
+    short_lived.say("the boat is called Sira", "a")
+    with open_memories(db_path, clock, short_lived, keep_text="off") as memory:
+        memory.sync()
+    short_lived.end("a", "expired")
+    with open_memories(db_path, clock, short_lived) as memory:
+        assert memory.sync().pruned == 1
+
+
+def test_a_damaged_kept_text_costs_no_passage_whose_log_is_there(db_path: Path, clock: Clock, short_lived: Log) -> None:
+    short_lived.say("the boat is called Sira", "a")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        query(db_path, "UPDATE kept_texts SET text = x'00'")
+        query(db_path, "DELETE FROM cursors WHERE name = 'rules'")
+        assert memory.sync().pruned == 0 and recalled(memory, "boat")
+
+
+def test_a_row_that_no_table_takes_keeps_no_fact_from_coming_back(
+    db_path: Path, clock: Clock, short_lived: Log
+) -> None:
+    short_lived.say("the boat is called Sira", "a")
+    short_lived.say("the dog is called Rex", "b")
+    with open_memories(db_path, clock, short_lived) as memory:
+        memory.sync()
+        memory.set("pref.editor", "Helix")
+    connection = apsw.Connection(str(db_path))
+    connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 0)
+    connection.execute("PRAGMA writable_schema = ON")
+    connection.execute(
+        "UPDATE sqlite_schema SET sql = replace(sql, 'origin TEXT NOT NULL', 'origin TEXT') WHERE name = 'passages'"
+    )
+    connection.close()
+    query(db_path, "UPDATE passages SET origin = NULL WHERE id = 1")
+    query(db_path, "DROP TABLE memory_events")
+    with open_memories(db_path, clock, short_lived) as memory:
+        assert [f.value for f in memory.facts()] == ["Helix"]
+        memory.sync()
+        assert recalled(memory, "boat") and recalled(memory, "dog")
+
+
+def test_many_deletions_share_a_transaction_and_one_sidecar(
+    db_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = Log("one", host="h"), Log("other", host="h")
+    for number in range(30):
+        one.say(f"sentence {number}", f"s{number}")
+    other.say("elsewhere", "x")
+    written: list[object] = []
+    with open_memories(db_path, clock, one, other) as memory:
+        memory.sync()
+        for number in range(30):
+            one.end(f"s{number}", "deleted")
+        monkeypatch.setattr(job, "forget_in_sidecar", lambda *arguments: written.append(arguments))
+        assert memory.sync().pruned == 30 and len(written) == 1

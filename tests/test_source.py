@@ -55,7 +55,7 @@ def names(wanted: str) -> list[list[str]]:
 
 def test_only_what_is_named_is_loaded(points: None) -> None:
     ((made,),) = select("placed", FOLDERS)
-    assert isinstance(made, Placed) and made.folders == FOLDERS
+    assert isinstance(made, source.Guarded) and isinstance(made.inner, Placed) and made.inner.folders == FOLDERS
 
 
 def test_every_name_of_a_list_is_read_and_auto_stands_for_alternatives(points: None) -> None:
@@ -142,3 +142,30 @@ def test_a_log_that_holds_nothing_leaves_the_choice_to_one_that_does(points: Non
     assert choose([nothing, ABSENT]).source is nothing
     assert choose([nothing]).source is nothing
     assert choose([DRIFT, nothing]).source is nothing
+
+
+class Broken(ListSource):
+    """An adapter with faults of its own."""
+
+    def __init__(self, folders: Folders) -> None:
+        super().__init__("broken")
+
+    def streams(self):  # type: ignore[no-untyped-def]
+        raise ValueError("Invalid isoformat string: 'alpha giraffe'")
+
+    get = read = withdrawn = fate = streams  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("asked", ["streams", "read", "get", "withdrawn", "fate"])
+def test_a_fault_of_an_adapter_is_a_source_error_without_its_words(asked: str) -> None:
+    guarded = source.Guarded(Broken(FOLDERS))
+    calls: dict[str, Callable[[], object]] = {
+        "streams": lambda: list(guarded.streams()),
+        "read": lambda: guarded.read(None, None, 1),  # type: ignore[arg-type]
+        "get": lambda: guarded.get([]),
+        "withdrawn": lambda: guarded.withdrawn(None, None, []),  # type: ignore[arg-type]
+        "fate": lambda: guarded.fate(None, None, None),  # type: ignore[arg-type]
+    }
+    with pytest.raises(SourceError, match=f"the source broken failed in {asked}") as failed:
+        calls[asked]()
+    assert "giraffe" not in str(failed.value)

@@ -404,7 +404,7 @@ def test_a_line_that_joins_a_delivered_answer_gives_it_again_under_its_ref(log: 
     (again,) = source.read(stream, first.cursor, 10).messages
     assert again.ref == first.messages[-1].ref and again.text == "one\ntwo\nthree"
     assert source.read(stream, first.cursor, 10).before == first.messages[0]
-    assert source.get(wanted([again])) == [again]
+    assert source.get(wanted([again])) == [replace(again, scope="")]
     assert texts(source.get([Wanted(stream.name, again.ref)])) == [again.text]  # type: ignore[arg-type]
 
 
@@ -1147,7 +1147,7 @@ def test_sub_agents_are_read_only_where_they_are_wanted(subagents: bool) -> None
     for stream in helpers:
         said = messages_of(drain(source, stream))
         assert [(m.origin, m.note) for m in said] == [("host", "subagent"), ("assistant", "")]
-        assert source.get(wanted(said)) == [replace(m, window="") for m in said]
+        assert source.get(wanted(said)) == [replace(m, window="", scope="") for m in said]
 
 
 def test_a_sidechain_in_a_session_is_the_hosts_where_it_is_wanted(tmp_path: Path) -> None:
@@ -1231,16 +1231,6 @@ def test_a_session_that_is_still_there_was_not_deleted(log: ClaudeLog) -> None:
     assert log.source().fate(stream, None, START + timedelta(days=400)) == "lost"
 
 
-def test_a_resumed_copy_answers_for_a_session_that_is_gone(log: ClaudeLog) -> None:
-    session = talk()
-    lines = [session.user("one", START), *an_answer(session, "two", "three")]
-    name = one_session(log, *lines)
-    read = read_all(log)
-    one_session(log, *claude.copied(lines, claude.Session("copy")))
-    log.delete(name)
-    assert texts(log.source().get(wanted(read))) == ["one", "two\nthree"]  # type: ignore[arg-type]
-
-
 def test_a_uuid_is_seen_wherever_a_chunk_ends(tmp_path: Path) -> None:
     border = 8 * transcript.CHUNK
     path = tmp_path / "file"
@@ -1249,21 +1239,6 @@ def test_a_uuid_is_seen_wherever_a_chunk_ends(tmp_path: Path) -> None:
         with transcript.opened(path) as (fd, stat):
             assert transcript.holds(fd, stat.st_size, {b"other", b"here"}), before
             assert not transcript.holds(fd, stat.st_size, {b"there", b"her", b""}), before
-
-
-def test_what_stands_nowhere_is_looked_for_in_the_newest_copies_alone(
-    log: ClaudeLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    session = talk()
-    line = session.user("one", START)
-    name = one_session(log, line)
-    (message,) = read_all(log)
-    log.write("older", line, at=later(1))
-    log.write("newer", claude.Session("newer", CWD).user("x" * 9_000, START), at=later(2))
-    log.delete(name)
-    assert texts(log.source().get(wanted([message]))) == ["one"]  # type: ignore[arg-type]
-    monkeypatch.setattr("clawmark_sources.claude_code._SEARCHED", 9_500)
-    assert log.source().get(wanted([message])) == [Gone(message.ref)]
 
 
 # --- whose memory ----------------------------------------------------------------------------------------------------

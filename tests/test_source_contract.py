@@ -43,6 +43,9 @@ class ListLog(Log):
     def branch(self, session: str, keep: int) -> None:
         self.list.branch(session, keep)
 
+    def edit(self, session: str, ref: str, text: str) -> None:
+        self.list.edit(session, ref, text)
+
     def fork(self, session: str, name: str) -> str:
         self.list.fork(session, name)
         return name

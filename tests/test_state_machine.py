@@ -117,7 +117,7 @@ class FolderHost(Host):
         self.root = log.root
 
     def save(self) -> Any:
-        folder = Path(tempfile.mkdtemp()) / "saved"
+        folder = self.root.with_name(f"saved{len(list(self.root.parent.glob('saved*')))}")
         shutil.copytree(self.root, folder)
         kept = {name: value for name, value in vars(self.log).items() if name not in ("root", "folder", "count")}
         return folder, copy.deepcopy(kept), dict(self.ids)
@@ -187,6 +187,9 @@ class HostMemory(Memory):
 
     def _new_groups(self) -> list[Alternatives]:
         return list(self.host.groups())
+
+    def _sources_of_recall(self, connection: apsw.Connection) -> dict[str, MessageSource]:
+        return {source.name: source for group in self.host.groups() for source in group}
 
 
 @contextmanager

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clawmark.model import SourceStatus, SpaceStatus
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object (documented in docs/cli.md).")
-_SCOPE = click.option("--scope", metavar="NAME", help="Whose memory: an agent's name.")
+_SCOPE = click.option("--scope", metavar="NAME", help="Whose memory: an agent's name, or a project's.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,7 +64,7 @@ def search(query: str, limit: int | None, scope: str | None, as_json: bool) -> N
 
     with _memory() as memory:
         found = memory.search(query, limit=limit, scope=scope)
-        why = [] if found.recalled else _why_empty(memory)
+        why = [*_unknown_scope(memory, scope), *([] if found.recalled else _why_empty(memory))]
     if as_json:
         return _print_json(found.as_json())
     for fact in found.facts:
@@ -104,7 +104,9 @@ def block(
 
     with _memory() as memory:
         built = memory.block(Turn(prompt, host=host, scope=scope, session=session, kind=kind))
-        why = [] if built.text else _why_empty(memory)
+        why = _unknown_scope(memory, scope)
+        if not built.text:
+            why += [*_which_scope(memory, scope, session), *_why_empty(memory)]
     if as_json:
         return _print_json(built.as_json())
     if built.text:
@@ -125,10 +127,13 @@ def block(
 def set_(key: str, value: str, scope: str, as_json: bool) -> None:
     """Remember VALUE under KEY, for example: clawmark set pref.editor Helix."""
     with _memory() as memory:
+        unknown = [] if scope == "shared" else _unknown_scope(memory, scope)
         fact = memory.set(key, value, scope=scope)
     if as_json:
         return _print_json(fact.as_json())
     click.echo(f"{fact.key} is set")
+    for line in unknown:
+        _complain(line)
 
 
 @cli.command()
@@ -159,12 +164,15 @@ def facts(scope: str | None, as_json: bool) -> None:
 
     with _memory() as memory:
         stored = memory.facts(scope)
+        unknown = _unknown_scope(memory, scope)
     if as_json:
         return _print_json({"facts": [fact.as_json() for fact in stored]})
     for fact in stored:
         click.echo(f"{fact.key}: {defuse(fact.value)}  ({fact.source}, {fact.scope}, {fact.updated_at:%Y-%m-%d})")
     if not stored:
         click.echo("no facts yet", err=True)
+    for line in unknown:
+        _complain(line)
 
 
 @cli.command()
@@ -311,6 +319,26 @@ def restore(source: Path, as_json: bool) -> None:
     if as_json:
         return _print_json({"restored": said})
     click.echo(said)
+
+
+def _listed_scopes(scopes: dict[str, str]) -> str:
+    return ", ".join(f"{scope} ({name})" if name else scope for scope, name in scopes.items())
+
+
+def _unknown_scope(memory: Memory, scope: str | None) -> list[str]:
+    """That nothing is known of the scope a person named."""
+    known = memory.scopes()
+    if scope in (None, "shared", *known, *known.values()) or not known:
+        return []
+    return [f"nothing was read or set under the scope {scope!r}; there are {_listed_scopes(known)}."]
+
+
+def _which_scope(memory: Memory, scope: str | None, session: str | None) -> list[str]:
+    """That a block without a scope is that of `main`, where nobody is called so."""
+    known = memory.scopes()
+    if scope is not None or session is not None or len(known) < 2 or "main" in known:
+        return []
+    return [f"say whose memory with --scope: {_listed_scopes(known)}."]
 
 
 def _why_empty(memory: Memory) -> list[str]:

@@ -53,7 +53,7 @@ COPIES = 4
 PARTS_PLACES = 100
 """A recipe's last two digits say how texts are split."""
 
-TAKEN_BACK = 500
+TAKEN_BACK = 50_000
 """Refs that a source is asked about at once."""
 
 FAULT_EVENTS = 20
@@ -522,9 +522,11 @@ def _still_there(connection: apsw.Connection, thread: Thread) -> Thread:
 
 
 def _drop_changed(connection: apsw.Connection, stream_row: int, item: Prepared, seen: Seen, now: datetime) -> bool:
-    """Erase what this stream held under this ref when the host has changed its text; True when something went."""
+    """Erase what this stream held under this ref when the host has changed its text, or it is somebody else's now; True
+    when something went."""
     known = seen.refs.get(item.message.ref, [])
-    if not any(ref.stream_id == stream_row and ref.text_hash != item.text_hash for ref in known):
+    held = [ref for ref in known if ref.stream_id == stream_row]
+    if all((ref.text_hash, ref.scope) == (item.text_hash, item.message.scope) for ref in held):
         return False
     orphans = passages.drop_ref(connection, item.message.ref, stream_row)
     seen.refs[item.message.ref] = [ref for ref in known if ref.stream_id != stream_row]

@@ -35,8 +35,16 @@ class Plan:
 
     @property
     def all(self) -> list[tuple[MessageSource, bool]]:
-        """Every log that can be read, and whether it is: what stands by is only read on where it was read before."""
+        """Every log that can be read, and whether it is; what stands by is read on where it was read before."""
         return [(source, True) for source in self.reading] + [(source, False) for source in self.watching]
+
+    def is_other_host(self, source: MessageSource) -> bool:
+        """Whether a log that stands by holds another host's history than the one that is read in its place."""
+        return any(
+            choice.source is not None and choice.source.host != source.host
+            for choice in self.choices
+            if any(source is other for other in choice.standing_by)
+        )
 
     @property
     def failures(self) -> list[SourceError]:

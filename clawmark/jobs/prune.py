@@ -7,7 +7,8 @@ read all there is: a log that could not be read just now is not a log that was d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from clawmark import clean
 from clawmark.erase import erase_passages, forget_in_sidecar, mark_unfinished
 from clawmark.errors import SourceAbsent, SourceBusy, SourceError
 from clawmark.jobs.index import Listed, own_cursor, rules_now
-from clawmark.jobs.prepare import content_key, own_words
+from clawmark.jobs.prepare import own_words
 from clawmark.model import Fate, Stream
 from clawmark.recall.excerpt import Reader
 from clawmark.source import MessageSource
@@ -26,6 +27,8 @@ from clawmark.store.db import transaction
 from clawmark.text import lexical
 
 BATCH = 200
+ENDS = 500
+"""Streams that share a transaction, and one look at the sidecar."""
 RULES = "rules"
 """The cursor that says under which rules kept texts were cleaned last."""
 
@@ -47,35 +50,82 @@ def prune(
     now_listed = listing(source)
     if now_listed is None or (now_listed.names, now_listed.spared) != (listed.names, listed.spared):
         return 0
-    buried = streams.deleted_sessions(connection, source.host)
+    ends = _ended(connection, source, listed, now_listed, keep_text=keep_text, now=clock())
     erased = 0
+    for start in range(0, len(ends), ENDS):
+        erased += _end(connection, path, source, ends[start : start + ENDS], now_listed, clock())
+    return erased
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A stream that is no longer listed, and what became of it."""
+
+    stream: streams.Known
+    fate: Fate
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.stream.scope, self.stream.session
+
+
+def _ended(
+    connection: apsw.Connection,
+    source: MessageSource,
+    listed: Listed,
+    now_listed: Listed,
+    *,
+    keep_text: bool,
+    now: datetime,
+) -> list[Ended]:
+    """The streams something must be done about, in the order of their names. The source is asked outside a transaction."""
+    buried = streams.deleted_sessions(connection, source.host)
+    found: list[Ended] = []
     for name, stream in sorted(streams.known(connection, source.name).items()):
         if name in listed.names or name.startswith(listed.spared) or stream.place != source.place:
             continue
-        place = (stream.scope, stream.session)
-        fate = _fate(connection, source, stream, clock())
-        if source.name in buried.get(place, ()):  # it was deleted before, and a restored backup brought it back
-            fate = "deleted"
+        fate = _fate(connection, source, stream, now)
+        if source.name in buried.get((stream.scope, stream.session), ()):
+            fate = "deleted"  # it was deleted before, and a restored backup brought it back
         elif stream.expired and keep_text and fate != "gone":
             continue  # what was expired once stays so, whatever clock or settings say now
-        if fate == "lost":
-            continue
-        with transaction(connection, path):
-            if fate == "expired" and keep_text:
+        elif fate == "expired" and not (keep_text and streams.has_kept_text(connection, stream.id)):
+            fate = "gone"  # nothing could be shown of it
+        if fate != "lost":
+            found.append(Ended(stream, fate))
+    return found
+
+
+def _end(
+    connection: apsw.Connection,
+    path: Path,
+    source: MessageSource,
+    ends: Sequence[Ended],
+    now_listed: Listed,
+    now: datetime,
+) -> int:
+    """Do what each stream's fate asks for, in one transaction; returns the number of passages erased."""
+    remember = source.expires or streams.has_other_logs(connection, source.name, source.host)
+    erased = 0
+    buried = False
+    with transaction(connection, path):
+        for end in ends:
+            stream = end.stream
+            if end.fate == "expired":
                 streams.expire(connection, stream.id)
-                events.add(connection, "expire", clock(), source=source.name, scope=stream.scope, detail=name)
+                events.add(connection, "expire", now, source=source.name, scope=stream.scope, detail=stream.name)
                 continue
             orphans = streams.drop(connection, source.name, stream)
-            is_whole = place not in now_listed.sessions
-            if fate == "deleted" and is_whole:
-                orphans += streams.bury_session(connection, *place, source.name, source.host, clock())
-            erase_passages(connection, orphans, clock())
+            if end.fate == "deleted" and remember and end.place not in now_listed.sessions:
+                orphans += streams.bury_session(connection, *end.place, source.name, source.host, now)
+                buried = True
+            erase_passages(connection, orphans, now)
             if orphans:
                 detail = f"passages: {len(orphans)}"
-                events.add(connection, "prune", clock(), source=source.name, scope=stream.scope, detail=detail)
-            if fate == "deleted" and is_whole:
-                forget_in_sidecar(connection, path, clock())
-        erased += len(orphans)
+                events.add(connection, "prune", now, source=source.name, scope=stream.scope, detail=detail)
+            erased += len(orphans)
+        if buried:
+            forget_in_sidecar(connection, path, now)
     return erased
 
 
@@ -157,21 +207,26 @@ def refresh_kept(connection: apsw.Connection, path: Path, rules: clean.Rules, no
         texts = kept.texts(connection, ids)
         with transaction(connection, path):
             for passage_id in ids:
-                changed += _refresh(connection, passage_id, texts.get(passage_id, ""), rules, now)
+                changed += _refresh(connection, passage_id, texts.get(passage_id), rules, now)
     if everything:
         with transaction(connection, path):
             cursors.put(connection, RULES, ruled, now)
     return changed
 
 
-def _refresh(connection: apsw.Connection, passage_id: int, old: str, rules: clean.Rules, now: datetime) -> bool:
+def _refresh(connection: apsw.Connection, passage_id: int, old: str | None, rules: clean.Rules, now: datetime) -> bool:
+    if old is None:  # damaged; where its log is there, reading that again keeps it anew
+        kept.drop_one(connection, passage_id)
+        return False
     new = clean.again(old, rules)
     if not new:
         erase_passages(connection, [passage_id], now)
         return True
     passage = passages.row(connection, passage_id)
+    # which part of its message this is holds under its own recipe: only reading the log can tell it anew
+    recipe = clean.RECIPE if passages.is_expired(connection, passage_id) else passage.recipe
     if new == old:
-        passages.remake(connection, [passage_id], clean.RECIPE, passage.content_key)
+        passages.remake(connection, [passage_id], recipe, passage.content_key)
         return False
     kept.replace(connection, passage_id, new)
     followers = passages.successors(connection, [passage_id])
@@ -179,6 +234,5 @@ def _refresh(connection: apsw.Connection, passage_id: int, old: str, rules: clea
     passages.mark_stale(connection, [passage_id, *followers])
     vectors.make_anew(connection, passage_id, passage.at)
     mark_unfinished(connection, now)
-    key = content_key(passage.scope, passage.role, new)
-    passages.remake(connection, [passage_id], clean.RECIPE, key)
+    passages.remake(connection, [passage_id], recipe, passage.content_key)
     return True

@@ -20,7 +20,7 @@ from clawmark.jobs.vectors import embed_pending
 from clawmark.model import Progress, SyncReport
 from clawmark.recall.excerpt import Reader
 from clawmark.source import Alternatives
-from clawmark.store import check, sidecar, vectors
+from clawmark.store import check, sidecar, streams, vectors
 from clawmark.store.copy import remove_leftovers
 from clawmark.store.db import checkpoint, lease, transaction
 
@@ -67,6 +67,8 @@ def run(
                     note_failure(connection, path, failing, choice.failure, None, clock())
         busy: SourceBusy | None = None
         for source, is_read in planned.all:
+            # another host's log that was read before goes on being read: nothing takes its place
+            goes_on = planned.is_other_host(source) and bool(streams.known(connection, source.name))
             try:
                 listed = index(
                     connection,
@@ -77,7 +79,7 @@ def run(
                     clock=clock,
                     tally=tally,
                     progress=progress,
-                    known_alone=not is_read,
+                    known_alone=not (is_read or goes_on),
                 )
             except SourceBusy as held:  # the other logs are none of it
                 busy = busy or held

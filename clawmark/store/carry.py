@@ -6,10 +6,11 @@ from the logs again.
 
 from __future__ import annotations
 
+from typing import Any
+
 import apsw
 
-from clawmark.store import kept, passages, streams, vectors
-from clawmark.store.db import UNREADABLE
+from clawmark.store import db, kept, passages, streams, vectors
 from clawmark.text import VECTOR_LETTERS, length_in_letters
 
 _KEPT = """
@@ -27,23 +28,35 @@ ORDER BY p.id
 
 
 def kept_texts(old: apsw.Connection, new: apsw.Connection) -> int:
-    """Copy what can be read of them; returns the number of passages. Belongs inside a transaction of `new`."""
+    """Copy what can be read of them; returns the number of passages. Belongs inside a transaction of `new`.
+
+    A row that the new tables do not take is left out: what stands here keeps no fact from coming back.
+    """
     made: dict[int, int] = {}
     try:
         for row in old.execute(_KEPT):
-            stream, conversation, passage = row[:10], row[10:15], row[15:24]
-            ref, location, text_hash, blob = row[24:]
-            text = kept.unpacked(blob)
-            if text is None or not all(isinstance(value, str) for value in (*stream[:7], *conversation[:4], ref)):
+            try:
+                with new:  # a savepoint
+                    _carry(new, row, made)
+            except (apsw.Error, TypeError, ValueError, OverflowError):
                 continue
-            stream_id = streams.put_back(new, *stream)
-            if passage[0] not in made:
-                home = passages.add_conversation(new, *conversation)
-                made[passage[0]] = _add(new, home, *passage[1:], text=text)
-            passages.add_ref(new, ref, stream_id, [made[passage[0]]], location, text_hash)
-    except UNREADABLE:
+    except db.UNREADABLE:
         pass  # up to here it could be read
     return len(made)
+
+
+def _carry(new: apsw.Connection, row: tuple[Any, ...], made: dict[int, int]) -> None:
+    stream, conversation, passage = row[:10], row[10:15], row[15:24]
+    ref, location, text_hash, blob = row[24:]
+    text = kept.unpacked(blob)
+    if text is None or not all(isinstance(value, str) for value in (*stream[:7], *conversation[:4], ref)):
+        return
+    stream_id = streams.put_back(new, *stream)
+    passage_id = made.get(passage[0])
+    if passage_id is None:
+        passage_id = _add(new, passages.add_conversation(new, *conversation), *passage[1:], text=text)
+    passages.add_ref(new, ref, stream_id, [passage_id], location, text_hash)
+    made[passage[0]] = passage_id
 
 
 def _add(

@@ -44,6 +44,10 @@ def count(connection: apsw.Connection) -> int:
     return int(rows(connection, "SELECT count(*) FROM kept_texts")[0][0])
 
 
+def drop_one(connection: apsw.Connection, passage_id: int) -> None:
+    connection.execute("DELETE FROM kept_texts WHERE passage_id = ?", (passage_id,))
+
+
 def drop(connection: apsw.Connection) -> int:
     """Take all texts away; returns how many there were."""
     connection.execute("DELETE FROM kept_texts")

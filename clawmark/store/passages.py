@@ -222,6 +222,16 @@ def refs_elsewhere(connection: apsw.Connection, ids: Sequence[int], stream: int)
     )
 
 
+def is_expired(connection: apsw.Connection, passage_id: int) -> bool:
+    """Whether every log that held a passage was removed by its host."""
+    found = rows(
+        connection,
+        "SELECT 1 FROM passage_refs r JOIN streams s ON s.id = r.stream_id WHERE r.passage_id = ? AND s.expired = 0",
+        (passage_id,),
+    )
+    return not found
+
+
 def passages_of(connection: apsw.Connection, ref: str, stream: int) -> list[int]:
     found = rows(connection, "SELECT passage_id FROM passage_refs WHERE ref = ? AND stream_id = ?", (ref, stream))
     return [row[0] for row in found]
@@ -249,6 +259,7 @@ class Row:
     origin: Origin
     author: str | None
     content_key: bytes
+    recipe: int
 
     @property
     def role(self) -> Role:
@@ -258,7 +269,7 @@ class Row:
 def row(connection: apsw.Connection, passage_id: int) -> Row:
     found = rows(
         connection,
-        "SELECT p.at, p.dated, p.scope, c.session, p.origin, p.author, p.content_key"
+        "SELECT p.at, p.dated, p.scope, c.session, p.origin, p.author, p.content_key, p.recipe"
         " FROM passages p JOIN conversations c ON c.id = p.conversation_id WHERE p.id = ?",
         (passage_id,),
     )

@@ -9,6 +9,7 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from math import floor
 from typing import cast
 
 import apsw
@@ -16,7 +17,7 @@ import apsw
 from clawmark.model import Stream, StreamKind
 from clawmark.store import cursors
 from clawmark.store.db import rows
-from clawmark.store.passages import from_ms, orphans, to_ms
+from clawmark.store.passages import from_ms, orphans
 
 IN_DOUBT = "?"
 """What stands for `losses` while something that was read may have been taken back, and nobody has asked yet."""
@@ -66,7 +67,8 @@ def put(
     scope: whose its messages are said to be now; None = as before, where it is known: a project that is moved keeps its
     memory.
     """
-    touched = None if stream.touched is None else to_ms(stream.touched)
+    # never later than it was: the host counts a log's age from it
+    touched = None if stream.touched is None else floor(stream.touched.timestamp() * 1000)
     connection.execute(
         "INSERT INTO streams (source, host, name, scope, session, kind, mark, losses, place, touched)"
         " VALUES (?1, ?2, ?3, coalesce(?10, ?4), ?5, ?6, '', ?7, ?8, ?9)"
@@ -89,6 +91,17 @@ def put(
 
 
 _KNOWN = "SELECT id, name, scope, session, kind, mark, losses, place, touched, newest, expired FROM streams"
+
+
+def sources(connection: apsw.Connection) -> set[str]:
+    """The names of sources of which something was read."""
+    found = rows(
+        connection,
+        "WITH RECURSIVE held(one) AS (SELECT min(source) FROM streams UNION ALL"
+        " SELECT (SELECT min(source) FROM streams WHERE source > held.one) FROM held WHERE held.one IS NOT NULL)"
+        " SELECT one FROM held WHERE one IS NOT NULL",
+    )
+    return {row[0] for row in found}
 
 
 def put_back(
@@ -169,6 +182,21 @@ def read_again(connection: apsw.Connection, source: str, session: str | None = N
         cursors.drop(connection, cursor_name(source, name))
 
 
+def has_kept_text(connection: apsw.Connection, row_id: int) -> bool:
+    """Whether the text of any passage of a stream is kept."""
+    found = rows(
+        connection,
+        "SELECT 1 FROM passage_refs r JOIN kept_texts k ON k.passage_id = r.passage_id WHERE r.stream_id = ? LIMIT 1",
+        (row_id,),
+    )
+    return bool(found)
+
+
+def has_other_logs(connection: apsw.Connection, source: str, host: str) -> bool:
+    """Whether something was read of another log of the host."""
+    return bool(rows(connection, "SELECT 1 FROM streams WHERE host = ? AND source <> ? LIMIT 1", (host, source)))
+
+
 def drop(connection: apsw.Connection, source: str, stream: Known) -> list[int]:
     """Take a stream, its cursor and its refs away; returns the passages that no ref points to any more."""
     found = rows(connection, "SELECT passage_id FROM passage_refs WHERE stream_id = ?", (stream.id,))
@@ -226,6 +254,14 @@ def scopes(connection: apsw.Connection) -> list[str]:
 def scope_names(connection: apsw.Connection) -> dict[str, str]:
     """Scope → what a person calls it, for those that are no names themselves."""
     return dict(rows(connection, "SELECT scope, name FROM scopes ORDER BY scope"))
+
+
+def scope_called(connection: apsw.Connection, name: str) -> str:
+    """The scope that a person means by `name`: one of that id, else the only one that is called so, else `name`."""
+    if name in scopes(connection):
+        return name
+    called = [scope for scope, known in scope_names(connection).items() if known == name]
+    return called[0] if len(called) == 1 else name
 
 
 def session(connection: apsw.Connection, name: str) -> tuple[str, str] | None:

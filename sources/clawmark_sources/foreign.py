@@ -1,7 +1,7 @@
 """Reading another program's SQLite database: one read transaction a call, and not a byte beside it or in it.
 
 What always holds: the file is opened for reading alone; what fails says which of the four failures it is; nothing is kept
-but which file is in WAL mode, which is safe to lose.
+but which file is in WAL mode.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Final
 
 import apsw
@@ -22,7 +23,22 @@ BUSY_MS: Final = 2_000
 _Identity = tuple[int, int, int, int]
 
 
-@dataclass(slots=True)
+_wal_modes: dict[tuple[int, int], tuple[_Identity, bool]] = {}
+_looking = Lock()
+
+
+def _is_in_wal_mode(path: Path, identity: _Identity) -> bool:
+    """Looked up once in this process until the file changes: closing it drops the locks that SQLite holds on it in
+    another thread."""
+    with _looking:
+        known = _wal_modes.get(identity[:2])
+        if known is None or known[0] != identity:
+            with open(path, "rb") as file:
+                known = _wal_modes[identity[:2]] = (identity, file.read(20)[18:] == b"\x02\x02")
+        return known[1]
+
+
+@dataclass(frozen=True, slots=True)
 class ForeignDatabase:
     """The file at `path`, which `host` writes.
 
@@ -34,7 +50,6 @@ class ForeignDatabase:
     host: str
     advice: str = ""
     is_shared: bool = False
-    _in_wal_mode: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     @contextmanager
     def opened(self) -> Iterator[apsw.Connection]:
@@ -74,14 +89,10 @@ class ForeignDatabase:
             found = os.stat(self.path)
             if os.path.exists(f"{self.path}-wal") or os.path.exists(f"{self.path}-journal"):
                 return None
-            inode = (found.st_dev, found.st_ino)
-            if inode not in self._in_wal_mode:
-                # once a file, because closing it drops the locks that SQLite holds on it in another thread
-                with open(self.path, "rb") as file:
-                    self._in_wal_mode = {inode: file.read(20)[18:] == b"\x02\x02"}
+            identity = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+            return identity if _is_in_wal_mode(self.path, identity) else None
         except OSError:
             return None
-        return (*inode, found.st_size, found.st_mtime_ns) if self._in_wal_mode[inode] else None
 
     def _failure(self, error: apsw.Error) -> SourceError:
         path = self.path

@@ -7,6 +7,7 @@ The fields of a line: its id, when, who ("me" or "helper"), what. A line without
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -47,7 +48,7 @@ class DiarySource:
             yield Stream(path.stem, f"{stat.st_size}:{stat.st_mtime_ns}", "diary", path.stem, touched=touched)
 
     def read(self, stream: Stream, cursor: str | None, limit: int) -> Batch:
-        """The cursor is (lines passed, the last of them): another line at that place is another file."""
+        """The cursor is (lines passed, a hash of them): with another hash the diary was edited, and is read anew."""
         lines = self._lines(stream.name)
         passed = _passed(cursor, lines)
         start = passed
@@ -61,7 +62,7 @@ class DiarySource:
             passed += 1
         return Batch(
             messages,
-            json.dumps([passed, lines[passed - 1] if passed else ""]),
+            json.dumps([passed, _hash(lines[:passed])]),
             before=self._before(stream.name, lines[:start]) if messages else None,
             faults=faults,
             end=passed == len(lines),
@@ -96,11 +97,15 @@ class DiarySource:
 
 def _passed(cursor: str | None, lines: Sequence[str]) -> int:
     try:
-        passed, last = json.loads(cursor or "")
+        passed, known = json.loads(cursor or "")
     except (ValueError, TypeError):
         return 0
-    fits = isinstance(passed, int) and 0 < passed <= len(lines) and lines[passed - 1] == last
+    fits = isinstance(passed, int) and 0 < passed <= len(lines) and _hash(lines[:passed]) == known
     return passed if fits else 0
+
+
+def _hash(lines: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _messages(name: str, lines: Sequence[str]) -> list[Message]:

@@ -52,6 +52,12 @@ class DiaryLog(Log):
         path = self.folder / f"{session}.tsv"
         path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[-keep:]), encoding="utf-8")
 
+    def edit(self, session: str, ref: str, text: str) -> None:
+        path = self.folder / f"{session}.tsv"
+        lines = [line.split("\t", 3) for line in path.read_text(encoding="utf-8").splitlines()]
+        edited = [[*line[:3], text] if line[0] == ref.partition("/")[2] else line for line in lines]
+        path.write_text("".join("\t".join(line) + "\n" for line in edited), encoding="utf-8")
+
     def delete(self, session: str) -> None:
         (self.folder / f"{session}.tsv").unlink()
 

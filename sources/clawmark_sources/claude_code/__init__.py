@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from stat import S_ISREG
@@ -46,8 +44,6 @@ _FIRST_BYTES: Final = 256 << 10
 _FIRST_FILES: Final = 4
 _SETTINGS_BYTES: Final = 4 << 20
 _TREES: Final = 4
-_SEARCHED: Final = 32 << 20
-"""Bytes of other transcripts that are looked through for a message: a prompt waits for it."""
 
 
 _Listed = tuple[int, int, int, Stream]
@@ -237,16 +233,6 @@ class ClaudeCodeSource:
             self._scopes[project] = scope_of(folder)
         return self._scopes[project]
 
-    def _scope_of_stream(self, stream: str) -> str:
-        project = stream.partition("/")[0]
-        if project in self._scopes or self._root is None or not _is_plain(project):
-            return self._scopes.get(project, Scope("", "")).id
-        try:
-            files = self._files(self._root / "projects" / project)
-            return self._scope(project, sorted(path for path, _ in files)).id
-        except OSError:
-            return ""
-
     def _days(self) -> int:
         """How long the host keeps a transcript."""
         assert self._root is not None
@@ -261,35 +247,29 @@ class ClaudeCodeSource:
     # --- finding -----------------------------------------------------------------------------------------------------
 
     def _find(self, stream: str, wants: Sequence[Wanted]) -> Iterator[Message]:
-        """Those of the wanted messages of one stream that stand in its project: at their hints, then anywhere in the
-        transcript, then in the project's others, which hold copies where a session was resumed or forked."""
+        """Those of the wanted messages of one stream that stand in its transcript: at their hints, then anywhere in it.
+
+        Copies in other transcripts, of a session that was resumed or forked, are other streams' to give: a prompt waits.
+        Whose they are, the passage knows.
+        """
         missing = {want.ref for want in wants if want.ref}
         own = self._transcript(stream)
-        scope = Position(self._scope_of_stream(stream))
-        if own is not None:
-            try:
-                with opened(own.path) as (fd, stat):
-                    reading = Reading(fd, stat.st_size, own, Branches)
-                    for want in wants:
-                        message = reading.at(want.location, replace(scope))
-                        if message is not None and message.ref == want.ref and want.ref in missing:
-                            missing.discard(want.ref)
-                            yield message
-            except FileNotFoundError:
-                pass
-            except OSError as error:
-                raise _unreadable(own.path, error) from error
-        for transcript in self._places(own, stream):
-            if not missing:
-                return
-            found = self._search(transcript, missing, scope.scope)
-            missing -= found.keys()
-            yield from found.values()
-
-    def _places(self, own: Transcript | None, stream: str) -> Iterator[Transcript]:
-        if own is not None:
-            yield own
-        yield from self._others(stream, _SEARCHED)
+        if own is None:
+            return
+        try:
+            with opened(own.path) as (fd, stat):
+                reading = Reading(fd, stat.st_size, own, Branches)
+                for want in wants:
+                    message = reading.at(want.location, Position(""))
+                    if message is not None and message.ref == want.ref and want.ref in missing:
+                        missing.discard(want.ref)
+                        yield message
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _unreadable(own.path, error) from error
+        if missing:
+            yield from self._search(own, missing, "").values()
 
     def _search(self, transcript: Transcript, refs: set[str], scope: str) -> dict[str, Message]:
         try:
@@ -317,8 +297,8 @@ class ClaudeCodeSource:
                 raise _unreadable(transcript.path, error) from error
         return said
 
-    def _others(self, stream: str, most: float = math.inf) -> Iterator[Transcript]:
-        """The other transcripts of a stream's project, newest first, as many as hold no more than `most` bytes."""
+    def _others(self, stream: str) -> Iterator[Transcript]:
+        """The other transcripts of a stream's project, newest first."""
         project = stream.partition("/")[0]
         if self._root is None or not _is_plain(project):
             return
@@ -330,22 +310,20 @@ class ClaudeCodeSource:
             return
         except OSError as error:
             raise _unreadable(folder, error) from error
-        for _, size, path in sorted(listed, reverse=True):
+        for _, _, path in sorted(listed, reverse=True):
             other = self._transcript(_stream_name(self._root / "projects", path))
             if other is not None and other.stream != stream:
-                most -= size
-                if most < 0:
-                    return
                 yield other
 
     def _tree(self, fd: int, stat: os.stat_result, transcript: Transcript) -> Branches:
         """A file's branches, kept for the latest files: every batch of a long one asks for them."""
         key = (transcript.stream, stat.st_size, stat.st_mtime_ns, stat.st_ino)
-        if key not in self._trees:
-            self._trees[key] = tree_of(fd, stat.st_size, transcript)
+        tree = self._trees.get(key)
+        if tree is None:
+            tree = self._trees[key] = tree_of(fd, stat.st_size, transcript)
             while len(self._trees) > _TREES:
-                del self._trees[next(iter(self._trees))]
-        return self._trees[key]
+                self._trees.pop(next(iter(self._trees)), None)
+        return tree
 
 
 def _stream(name: str, stat: os.stat_result, scope: Scope) -> Stream:
