@@ -599,6 +599,7 @@ def test_a_log_numbered_anew_repeats_nothing_and_leaves_no_dead_ref(memory: Memo
     log.renumbered = "lcm:2:"
     report = memory.sync()
     assert (report.kept, report.dropped["known"]) == (0, 4)
+    assert [e.detail for e in memory.events() if e.event_type == "renumber"] == ["lcm:2:"]
     assert sorted(query(db_path, "SELECT ref FROM passage_refs")) == [(f"lcm:2:1{number}",) for number in range(4)]
     assert query(db_path, "SELECT count(*) FROM passages") == [(4,)]
 

@@ -353,6 +353,8 @@ def _commit(
                 cursors.advance(connection, name, value, new, now)
             counts = read.dropped + Counter({streams.KEPT: written.kept + written.known})
             streams.count(connection, row_id, counts, anew=batch.restarted)
+            if batch.renumbered and not events.is_known(connection, "renumber", source.name, batch.renumbered):
+                events.add(connection, "renumber", now, source=source.name, scope=stream.scope, detail=batch.renumbered)
             if batch.took_back or (batch.restarted and start is not None):
                 streams.set_losses(connection, row_id, streams.IN_DOUBT)
             if batch.end:

@@ -28,6 +28,8 @@ TYPES: Final = {
     "space_switched": "the new vectors are complete and are searched from now on",
     "config_warning": "a setting cannot have its effect; detail says which, why and what happens instead",
     "prune": "passages were erased because their log is gone; detail holds the count",
+    "renumber": "a host has numbered its entries anew (a restored or recreated log); what was known is recognised. detail "
+    "is what its refs begin with now",
     "expire": "the host removed a log by age; its messages are kept; detail names the stream",
     "upgrade": "a database of an earlier version was brought up to date; detail names the backup",
     "recover": "a damaged file was set aside; detail names it and what came back",
