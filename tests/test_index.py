@@ -724,3 +724,14 @@ def test_an_upgraded_passage_is_found_by_a_copy_in_the_same_transaction(
     with open_memory(db_path, log, clock=clock) as memory:
         assert memory.sync().kept == 0
     assert passages(db_path) == 1
+
+
+def test_a_session_that_others_have_joined_is_a_groups_without_a_new_word(
+    memory: Memory, log: Log, db_path: Path
+) -> None:
+    log.say("the boat is called Sira", "s1")
+    memory.sync()
+    log.sessions["s1"].kind = "group"
+    memory.sync()
+    assert query(db_path, "SELECT kind FROM streams") == [("group",)]
+    assert not memory.block(Turn("which boat?", session="s1")).facts

@@ -388,12 +388,13 @@ def test_a_new_rule_masks_what_was_kept_under_an_older_one(
             memory.sync()
             short_lived.end("a", "expired")
             memory.sync()
-        dog = query(db_path, "SELECT v.id FROM message_vectors v JOIN passages p ON p.id = passage_id ORDER BY p.id")[1]
+        made = "SELECT v.id FROM message_vectors v JOIN passages p ON p.id = passage_id ORDER BY p.id"
+        boat, dog = query(db_path, made)
         memory.sync()
         assert "[REDACTED:password]" in recalled(memory, "boat")[0].excerpt
         assert query(db_path, "SELECT DISTINCT recipe FROM passages") == [(clean.RECIPE,)]
         kept = query(db_path, "SELECT id FROM message_vectors ORDER BY id")
-        assert dog in kept and len(kept) == 2  # only what changed is embedded anew
+        assert dog in kept and boat not in kept and len(kept) == 2  # what changed is embedded anew, and nothing else
         assert "hunter2" not in str(dump(db_path))
 
 
