@@ -98,8 +98,16 @@ class Listed:
     """
 
     names: frozenset[str]
-    spared: tuple[str, ...] = ()
-    sessions: frozenset[tuple[str, str]] = frozenset()
+    spared: tuple[str, ...]
+    sessions: frozenset[tuple[str, str]]
+
+    @classmethod
+    def of(cls, found: Collection[Stream], spared: tuple[str, ...]) -> Listed:
+        return cls(
+            frozenset(stream.name for stream in found),
+            spared,
+            frozenset((stream.scope, stream.session) for stream in found),
+        )
 
 
 def index(
@@ -126,7 +134,6 @@ def index(
     buried = streams.deleted_sessions(connection, source.host)
     elsewhere = {place for place, sources in buried.items() if sources != {source.name}}
     how = How(rules, clock(), keep_text and source.expires, elsewhere)
-    seen: set[str] = set()
     listed: dict[str, Stream] = {}
     whole = True
     spared: tuple[str, ...] = ()
@@ -145,19 +152,18 @@ def index(
 
     try:
         for stream in source.streams():
-            if stream.name in seen:
+            if stream.name in listed:
                 failed(
                     SourceDrift(f"two streams of {source.name} are called {stream.name}; one is not read."),
                     stream.scope,
                 )
                 whole = False
                 continue
-            seen.add(stream.name)
+            listed[stream.name] = stream
             if source.name in buried.get((stream.scope, stream.session), ()):
                 with transaction(connection, path):
                     streams.lift_session(connection, stream.scope, stream.session, source.name, source.host)
             old = known.get(stream.name)
-            listed[stream.name] = stream
             is_new = old is None and (stream.scope, stream.session) not in sessions
             if _is_read(old, stream, source.place) or (known_alone and is_new):
                 continue
@@ -192,7 +198,7 @@ def index(
             except SourceError as failure:  # asked again in the next pass
                 failed(failure, listed[name].scope)
                 whole = False
-    return Listed(frozenset(seen), spared) if whole else None
+    return Listed.of(listed.values(), spared) if whole else None
 
 
 def note_failure(

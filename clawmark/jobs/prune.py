@@ -150,11 +150,7 @@ def listing(source: MessageSource) -> Listed | None:
         if not failure.parts:
             return None
         spared = failure.parts
-    return Listed(
-        frozenset(stream.name for stream in found),
-        spared,
-        frozenset((stream.scope, stream.session) for stream in found),
-    )
+    return Listed.of(found, spared)
 
 
 def refresh_stale(connection: apsw.Connection, path: Path, reader: Reader) -> int:
