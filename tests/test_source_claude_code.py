@@ -114,9 +114,9 @@ class ClaudeLog(Log):
 
     def fork(self, session: str, name: str) -> str:
         copy = self.new_session(name)
-        lines = [line for _, spoken in self.spoken[session] for line in spoken]
-        self.write(copy, *claude.copied(lines, self.sessions[copy]))
-        self.sessions[copy].tip = lines[-1]["uuid"]
+        self.spoken[copy] = [(ref, claude.copied(lines, self.sessions[copy])) for ref, lines in self.spoken[session]]
+        self.write(copy, *(line for _, lines in self.spoken[copy] for line in lines))
+        self.sessions[copy].tip = self.spoken[copy][-1][1][-1]["uuid"]
         return copy
 
     def absent(self) -> None:
