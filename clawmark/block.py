@@ -6,60 +6,31 @@ the finished text, and with nothing to say the block is the empty string.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from clawmark.facts.ladder import STRENGTH, effective_confidence
 from clawmark.guard import markers
 from clawmark.keys import PREFIXES
 from clawmark.model import SHARED, Block, Excerpt, Fact
-from clawmark.text import cut, likeness, normal
+from clawmark.profile import Profile
+from clawmark.text import cut, likeness
 
 SPEAKER = 40
 FACT_LINE = 700
 """Longest value shown; the rest of it is one `clawmark_search` away."""
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """What one host can take. total and facts are caps in characters; excerpts is the most that are recalled."""
-
-    total: int = 12_000
-    facts: int = 6_000
-    excerpts: int = 6
-
-
-PROFILES = {
-    "openclaw": Profile(),
-    "claude-code": Profile(total=9_500, excerpts=3),
-    "cli": Profile(),
-}
-"""Known hosts. Claude Code cuts what a hook adds at 10,000 characters and keeps it in its transcript."""
-
-_TRIVIAL = re.compile(
-    r"(?:hi|hey|hello|yo|ok(?:ay)?|k|yes|yep|yeah|no|nope|sure|thanks?|thank you|thx|ty|cool|great|nice|good|fine|done"
-    r"|continue|go on|go ahead|proceed|next|more|stop|wait|please|lol|haha|bye|good (?:morning|night|evening)"
-    r"|hallo|ja|nein|danke|好的?|嗯|是的?|谢谢|你好|はい|いいえ|ありがとう|おはよう|네|아니요)?[\s.!?,。！？~…]*"
-)
-
-
-def is_trivial(prompt: str) -> bool:
-    """A prompt that asks nothing of memory: a greeting, an assent, punctuation, pictures."""
-    text = normal(prompt).strip()
-    return not any(char.isalnum() for char in text) or _TRIVIAL.fullmatch(text) is not None
-
-
 def shown_facts(facts: Sequence[Fact], *, scope: str, threshold: float, now: datetime) -> list[Fact]:
-    """The facts a block shows, in its order: believed enough, own before shared, none twice.
+    """The facts a block shows, in its order: believed enough, none twice: the stronger writer's, then own before shared.
 
     A key that is no line of its own, which only somebody else's hand can have stored, is not shown.
     """
     believed = [fact for fact in facts if fact.key.isprintable() and effective_confidence(fact, now) >= threshold]
-    own = {fact.key for fact in believed if fact.scope == scope}
-    believed = [fact for fact in believed if fact.scope != SHARED or scope == SHARED or fact.key not in own]
-    return sorted(believed, key=_order)
+    best: dict[str, Fact] = {}
+    for fact in sorted(believed, key=lambda fact: (-STRENGTH.get(fact.source, 0), fact.scope != scope)):
+        best.setdefault(fact.key, fact)
+    return sorted(best.values(), key=_order)
 
 
 def _order(fact: Fact) -> tuple[int, int, str, int]:

@@ -45,7 +45,8 @@ class SettingsError(UsageError):
 
 
 class Refused(UsageError):
-    """A fact that was not stored. `code` is one of KEY_FORMAT, VALUE_SIZE, SECRET."""
+    """A fact that was not stored. `code` is one of KEY_FORMAT, VALUE_SIZE, SECRET, CONFLICT_SKIP,
+    FORGOTTEN, NOT_OWNER."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(f"{code}: {reason}")

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import logging
 import os
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 from zoneinfo import ZoneInfo
 
 import apsw
@@ -27,6 +29,7 @@ from clawmark import block as blocks
 from clawmark import clean, erase, keys
 from clawmark.errors import (
     DatabaseDamaged,
+    DatabaseError,
     DatabaseUnwritable,
     EmbedderError,
     Refused,
@@ -35,13 +38,28 @@ from clawmark.errors import (
 )
 from clawmark.facts import gate, ladder
 from clawmark.facts.search import about
-from clawmark.model import SHARED, Block, Event, Excerpt, Fact, Found, Progress, Space, Status, SyncReport, Turn
+from clawmark.model import (
+    SHARED,
+    Block,
+    Event,
+    Excerpt,
+    Fact,
+    Found,
+    Progress,
+    Said,
+    Space,
+    Status,
+    SyncReport,
+    Turn,
+    Writer,
+)
+from clawmark.profile import FOUND, PROFILES, Profile, closed, is_trivial
 from clawmark.recall.excerpt import Reader
 from clawmark.recall.meaning import Meaning
 from clawmark.recall.search import Query, recall, shortened
 from clawmark.settings import Settings, load
 from clawmark.source import Alternatives, Folders, MessageSource, made, named, select
-from clawmark.store import copy, db, events, facts, files, keyfile, passages, recovery, sidecar, streams
+from clawmark.store import copy, db, events, facts, files, keyfile, passages, recovery, sessions, sidecar, streams
 from clawmark.text import cut
 
 if TYPE_CHECKING:
@@ -51,7 +69,11 @@ if TYPE_CHECKING:
 DEFAULT_SCOPE = "main"
 MOST_EXCERPTS = 50
 MOST_EVENTS = 100_000
+MOST_TYPED = 50
 RECENT_LINES, RECENT_LENGTH = 3, 500
+CONFIDENCE = {"user": 1.0, "agent": 0.9, "extracted": 0.8}
+"""How far a statement is believed by who makes it, where nothing else is said."""
+
 WAIT_SECONDS = 30.0
 
 log = logging.getLogger("clawmark")
@@ -213,60 +235,163 @@ class Memory:
 
     # Recall
 
-    def search(self, query: str, limit: int | None = None, scope: str | None = None) -> Found:
+    def search(
+        self,
+        query: str,
+        limit: int | None = None,
+        scope: str | None = None,
+        *,
+        session: str | None = None,
+        kind: Literal["direct", "group"] | None = None,
+    ) -> Found:
         """Facts that share a word with `query`, and at most `limit` excerpts (default: the setting; at most 50).
 
         scope None = everything the person has; a scope (by its readable name too) = its own and facts that are shared.
+        session: the one that asks. What its model still sees is left out; where others read along (`kind`, as in a
+        Turn) only what was said in it is found.
         """
         limit = self.settings.recall_limit if limit is None else max(0, min(limit, MOST_EXCERPTS))
         text = shortened(clean.query(query, self._rules)) if limit else ""
         meant = self._meant(text)
+        now = self._clock()
         with self._reading() as connection:
+            if session is not None:
+                scope, kind = self._addressed(connection, Turn(query, scope=scope, session=session, kind=kind))
             scope = None if scope is None else streams.scope_called(connection, scope)
-            found = about(query, facts.live(connection, None if scope is None else [scope, SHARED]))
-            asked = Query(text, limit, self._clock(), None if scope is None else [scope])
+            found: list[Fact] = []
+            if kind in (None, "direct"):
+                found = about(query, facts.live(connection, None if scope is None else [scope, SHARED]))
+            asked = Query(
+                text,
+                limit,
+                now,
+                None if scope is None else [scope],
+                session=session,
+                only_session=kind not in (None, "direct"),
+                visible=self._visible(connection, scope, session),
+            )
             return Found(found, self._recalled(connection, asked, meant))
 
     def block(self, turn: Turn | str) -> Block:
-        """The memory block for a prompt; its text is empty when there is nothing to say."""
+        """The memory block for a prompt; its text is empty when there is nothing to say. Writes nothing: whoever has
+        given the block to a host says so with `shown`."""
         turn = Turn(turn) if isinstance(turn, str) else turn
+        profile = _profile(turn.host)
         if self.settings.disabled:
-            return Block("")
-        profile = blocks.PROFILES.get(turn.host)
-        if profile is None:
-            known = ", ".join(sorted(blocks.PROFILES))
-            raise UsageError(f"no host is called {turn.host!r}; known hosts are {known}.")
+            return Block("", skipped="off")
         now = turn.now or self._clock()
         limit = min(profile.excerpts, self.settings.recall_limit)
-        prompt, text = self._question(turn) if limit else ("", "")
-        meant = self._meant(text)
+        skipped, prompt, text = self._question(turn, limit)
+        before = self._before(turn) if turn.session is not None else sessions.NOTHING
+        if not skipped and profile.gate is not None:
+            skipped = closed(profile.gate, prompt, before.recalls, before.recalled_at, now)
+        meant = None if skipped else self._meant(text)
         with self._reading() as connection:
             scope, kind = self._addressed(connection, turn)
-            shown: list[Fact] = []
+            told: list[Fact] = []
             if kind == "direct":  # what is said to the agent in private is not told to a group
                 stored = facts.live(connection, [scope, SHARED])
                 threshold = self.settings.confidence_threshold
-                shown = blocks.shown_facts(stored, scope=scope, threshold=threshold, now=now)
-            visible = None
-            if turn.session is not None:
-                # A session made of copies alone has no window of its own, and all of it is visible.
-                visible = passages.newest_window(connection, scope, turn.session) or ""
+                told = blocks.shown_facts(stored, scope=scope, threshold=threshold, now=now)
+            if profile.keeps_block and before.facts:
+                known = set(before.facts)
+                told = [
+                    fact
+                    for fact, mark in zip(told, sessions.marks(self._key(), told), strict=True)
+                    if mark not in known
+                ]
             asked = Query(
-                text,
+                "" if skipped else text,
                 limit,
                 now,
                 scopes=[scope],
                 session=turn.session,
                 only_session=kind != "direct",  # a kind we do not know has others in it
-                visible=visible,
+                visible=self._visible(connection, scope, turn.session),
                 asked=prompt,
+                shown=frozenset(before.excerpts if profile.keeps_block else ()),
             )
             recalled = self._recalled(connection, asked, meant)
-        if not shown and not recalled:
-            return Block("")
-        return blocks.build(shown, recalled, profile=profile, nonce=self._nonce(turn), zone=self._zone())
+        if not told and not recalled:
+            return Block("", skipped=skipped)
+        made = blocks.build(told, recalled, profile=profile, nonce=self._nonce(turn), zone=self._zone())
+        return replace(made, skipped=skipped)
 
-    def _addressed(self, connection: apsw.Connection, turn: Turn) -> tuple[str, str]:
+    def guarded(self, found: Found, *, host: str, session: str | None = None) -> str:
+        """What was found as text for a model, guarded like a block; "" where nothing was."""
+        nonce = self._nonce(Turn("", host=host, session=session))
+        return blocks.build(found.facts, found.recalled, profile=FOUND, nonce=nonce, zone=self._zone()).text
+
+    def shown(self, turn: Turn, block: Block) -> None:
+        """A host was given `block` for `turn`: note what its session was shown, and the event of its recall.
+
+        Comes after the answer, so it never fails: what cannot be written now is one line in the log.
+        """
+        if self.settings.disabled:
+            return
+        now = turn.now or self._clock()
+        try:
+            with (
+                self._watched(),
+                db.opened(self.path, busy_seconds=db.QUICK_BUSY_SECONDS) as connection,
+                db.transaction(connection, self.path),
+            ):
+                scope, _ = self._addressed(connection, turn)
+                if turn.session is not None and block.text:
+                    old = sessions.get(connection, turn.host, turn.session)
+                    keeps = _profile(turn.host).keeps_block
+                    new = sessions.after(
+                        old, sessions.marks(self._key(), block.facts), block.recalled, now, keeps=keeps
+                    )
+                    sessions.put(connection, turn.host, turn.session, scope, new, now)
+                self._note_recall(connection, turn, block, scope, now)
+        except DatabaseError as failed:
+            log.warning("shown_not_noted reason=%s", failed)
+
+    def _note_recall(self, connection: apsw.Connection, turn: Turn, block: Block, scope: str, now: datetime) -> None:
+        """One event a prompt: reason, scores and refs, never text."""
+        if not turn.prompt or block.skipped == "off":
+            return
+        said: dict[str, object] = {"session": turn.session}
+        event = "recall_empty"
+        if block.recalled:
+            event = "recall_surfaced"
+            said["excerpts"] = [[excerpt.source, excerpt.ref, round(excerpt.score, 4)] for excerpt in block.recalled]
+        elif block.skipped:
+            event = "recall_skip"
+            said["reason"] = block.skipped
+        events.add(connection, event, now, source=turn.host, scope=scope, detail=json.dumps(said))
+
+    def renew(self, host: str, session: str) -> None:
+        """The model of this session has forgotten what it was shown: all of it may be shown again."""
+        with self._writing() as connection, db.transaction(connection, self.path):
+            sessions.renew(connection, host, session)
+
+    def typed(self, session: str, scope: str | None = None) -> list[Said]:
+        """What the owner typed in this session as far as the log was read: the newest 50, oldest first. Parts of a
+        message that is longer than a passage are no utterance of their own, and are left out."""
+        with self._reading() as connection:
+            ids = passages.typed_in(connection, session, scope, MOST_TYPED)
+            try:
+                with self._watched():
+                    live = Reader(self._sources_of_recall(connection), self._rules).read(connection, ids)
+            except (SourceError, UsageError) as failed:
+                log.warning("typed_unread reason=%s", failed)
+                return []
+            return [Said(found.text, found.message.at) for found in live]
+
+    def _visible(self, connection: apsw.Connection, scope: str | None, session: str | None) -> str | None:
+        """The window that the model of a session still sees; None = nothing is."""
+        if session is None or scope is None:
+            return None
+        # A session made of copies alone has no window of its own, and all of it is visible.
+        return passages.newest_window(connection, scope, session) or ""
+
+    def _before(self, turn: Turn) -> sessions.Shown:
+        with self._reading() as connection:
+            return sessions.get(connection, turn.host, turn.session or "")
+
+    def _addressed(self, connection: apsw.Connection, turn: Turn) -> tuple[str, Literal["direct", "group"]]:
         """Whose memory is asked, and whether others read along: what the turn says, else what the log says of its
         session, else the only scope there is, else "main"; direct."""
         known = None if turn.session is None else streams.session(connection, turn.session)
@@ -277,13 +402,15 @@ class Memory:
         kind = turn.kind if turn.kind is not None else ("group" if known and known[1] == "group" else "direct")
         return scope, kind
 
-    def _question(self, turn: Turn) -> tuple[str, str]:
-        """The prompt as it is compared with what was said, and with it the lines before; empty where nothing is asked."""
-        if self.settings.recall == "off" or blocks.is_trivial(turn.prompt):
-            return "", ""
-        prompt = clean.query(turn.prompt, self._rules)
+    def _question(self, turn: Turn, limit: int) -> tuple[str, str, str]:
+        """Why nothing is asked, or ""; the prompt as it is compared with what was said; and with it the lines before."""
+        if self.settings.recall == "off" or not limit:
+            return "off", "", ""
+        prompt = "" if is_trivial(turn.prompt) else clean.query(turn.prompt, self._rules)
+        if not prompt:
+            return "trivial", "", ""
         lines = [cut(clean.query(line, self._rules), RECENT_LENGTH) for line in turn.recent[-RECENT_LINES:]]
-        return prompt, shortened("\n".join([*lines, prompt])) if prompt else ""
+        return "", prompt, shortened("\n".join([*lines, prompt]))
 
     def _meant(self, text: str) -> tuple[Space, Vector] | None:
         """What `text` means; None where recall runs on words. Nobody else waits while an embedder is asked."""
@@ -312,8 +439,21 @@ class Memory:
 
     # Facts
 
-    def set(self, key: str, value: str, scope: str = SHARED) -> Fact:
-        """Store what the person says under `key`. Raises Refused with a code; the value is then nowhere, events included."""
+    def set(
+        self,
+        key: str,
+        value: str,
+        scope: str = SHARED,
+        *,
+        writer: Writer = "user",
+        observed_at: datetime | None = None,
+    ) -> Fact:
+        """Store what is said under `key`. Raises Refused with a code; the value is then nowhere, events included.
+
+        writer: whose word it is. What the person said and did not take back outweighs an agent's (CONFLICT_SKIP), and
+        what a person had forgotten only what they say afterwards brings back (FORGOTTEN).
+        observed_at: when it was said (aware UTC); None = now.
+        """
         now = self._clock()
         fault = keys.scope_fault(scope)
         if fault is not None:
@@ -321,24 +461,72 @@ class Memory:
         with self._writing() as connection:
             try:
                 key, value = gate.key(key), gate.value(value)
-            except Refused as refused:
+                scope = streams.scope_called(connection, scope)
                 with db.transaction(connection, self.path):
-                    events.add(connection, "reject", now, source="user", scope=scope, detail=refused.code)
+                    fact = self._stated(connection, key, value, scope, writer, observed_at, now)
+            except Refused as refused:
+                event = "conflict_skip" if refused.code == "CONFLICT_SKIP" else "reject"
+                known = key if event == "conflict_skip" else None
+                with db.transaction(connection, self.path):
+                    events.add(connection, event, now, source=writer, scope=scope, key=known, detail=refused.code)
                 raise
-            scope = streams.scope_called(connection, scope)
-            with db.transaction(connection, self.path):
-                secret = self._secret()  # not before: a restore that was waited for may have changed it
-                old = facts.get(connection, key, scope)
-                # What the person says now is the newest, whatever the clock once said.
-                observed = now if old is None else max(now, old.reinforced_at)
-                statement = ladder.Statement(key, value, 1.0, "user", scope, observed)
-                outcome, fact = ladder.apply(old, statement, now)
-                facts.put(connection, fact)
-                facts.lift(connection, [hashed for _, hashed in facts.tombstones(secret, scope, key, value)])
-                said = None if old is None else old.value
-                events.add(connection, outcome, now, source="user", scope=scope, key=key, old=said, new=fact.value)
             sidecar.save(connection, self.path, now)
             return fact
+
+    def _stated(
+        self,
+        connection: apsw.Connection,
+        key: str,
+        value: str,
+        scope: str,
+        writer: Writer,
+        observed_at: datetime | None,
+        now: datetime,
+    ) -> Fact:
+        """The fact as it stands afterwards. Belongs inside a transaction; nothing is changed where it is refused."""
+        secret = self._secret()  # not before: a restore that was waited for may have changed it
+        buried = [hashed for _, hashed in facts.tombstones(secret, scope, key, value)]
+        forgotten_at = facts.buried_at(connection, buried)
+        if forgotten_at is not None and (writer != "user" or (observed_at is not None and observed_at <= forgotten_at)):
+            raise Refused("FORGOTTEN", "the person had it forgotten; only what they say since then brings it back")
+        # An agent that hid a person's fact has not made room for its own.
+        old = facts.get(connection, key, scope, deleted=writer != "user")
+        observed = min(observed_at or now, now)
+        if observed_at is None and old is not None:  # what is said now is the newest, whatever the clock once said
+            observed = max(observed, old.reinforced_at)
+        statement = ladder.Statement(key, value, CONFIDENCE[writer], writer, scope, observed)
+        outcome, fact = ladder.apply(old, statement, now)
+        everybodys = facts.get(connection, key, SHARED) if writer != "user" and scope != SHARED else None
+        if "conflict_skip" in (outcome, ladder.decide(everybodys, statement)):
+            raise Refused("CONFLICT_SKIP", "what is stored is the person's own word, or was said later")
+        facts.put(connection, fact)
+        if writer == "user":
+            facts.lift(connection, buried)
+        said = None if old is None else old.value
+        events.add(connection, outcome, now, source=writer, scope=scope, key=key, old=said, new=fact.value)
+        return fact
+
+    def hide(self, key: str, scope: str | None = None, *, writer: Writer = "agent") -> list[str]:
+        """Show the fact `key` nowhere any more, in `scope` or wherever it stands, until a person decides; nothing of it
+        is lost. Returns the scopes in which it stood."""
+        return self._hidden(key, scope, is_hidden=True, writer=writer)
+
+    def unhide(self, key: str, scope: str | None = None) -> list[str]:
+        """Take a hidden fact back; returns the scopes in which it was hidden."""
+        return self._hidden(key, scope, is_hidden=False, writer="user")
+
+    def _hidden(self, key: str, scope: str | None, *, is_hidden: bool, writer: Writer) -> list[str]:
+        key = gate.key(key)
+        with self._writing() as connection:
+            now = self._clock()
+            with db.transaction(connection, self.path):
+                named = None if scope is None else streams.scope_called(connection, scope)
+                changed = facts.hide(connection, key, named, is_hidden=is_hidden, now=now)
+                for where in changed:
+                    event = "hide" if is_hidden else "unhide"
+                    events.add(connection, event, now, source=writer, scope=where, key=key)
+            sidecar.save(connection, self.path, now)
+            return changed
 
     def forget(self, key: str, scope: str | None = None) -> list[str]:
         """Erase the fact `key` for good, in `scope` or wherever it stands; returns the scopes in which it stood."""
@@ -361,11 +549,12 @@ class Memory:
         """Backups and files that were set aside, beside the database: what is forgotten now may still stand in them."""
         return [copied for copied in recovery.set_aside_files(self.path) if copied.suffix != ".key"]
 
-    def facts(self, scope: str | None = None) -> list[Fact]:
-        """All live facts by key; scope None = all scopes, a scope = its own and what is shared."""
+    def facts(self, scope: str | None = None, *, hidden: bool = False) -> list[Fact]:
+        """All live facts by key, or those that are hidden; scope None = all scopes, a scope = its own and what is
+        shared."""
         with self._reading() as connection:
             named = None if scope is None else streams.scope_called(connection, scope)
-            return facts.live(connection, None if named is None else [named, SHARED])
+            return facts.live(connection, None if named is None else [named, SHARED], hidden=hidden)
 
     def scopes(self) -> dict[str, str]:
         """Every scope that something was read or set under → what a person calls it ("" where that is the same)."""
@@ -480,16 +669,26 @@ class Memory:
 
     def _nonce(self, turn: Turn) -> str:
         said = f"block\0{turn.host}\0{turn.session or ''}"
+        return hmac.digest(self._key(), said.encode(), hashlib.sha256).hex()[:8]
+
+    def _key(self) -> bytes:
+        """The secret, on the prompt path: a block is no reason to fail, and any number that nobody knows will do."""
         try:
-            secret = self._secret()
-        except DatabaseUnwritable as failed:  # a block is no reason to fail: any number that nobody knows will do
-            log.warning("nonce_of_this_process reason=%s", failed)
-            secret = self._fallback_secret
-        return hmac.digest(secret, said.encode(), hashlib.sha256).hex()[:8]
+            return self._secret()
+        except DatabaseUnwritable as failed:
+            log.warning("key_of_this_process reason=%s", failed)
+            return self._fallback_secret
 
     def _secret(self) -> bytes:
         copy.finish_key_change(self.path)  # of a restore that was killed: its key is not this database's
         return keyfile.secret(keyfile.key_path(self.path))
+
+
+def _profile(host: str) -> Profile:
+    profile = PROFILES.get(host)
+    if profile is None:
+        raise UsageError(f"no host is called {host!r}; known hosts are {', '.join(sorted(PROFILES))}.")
+    return profile
 
 
 def _identity(path: Path) -> tuple[int, ...] | None:

@@ -23,6 +23,9 @@ Origin = Literal["owner", "participant", "assistant", "host"]
 (heartbeat, cron, a sub-agent's task, a compaction summary, injected context)."""
 
 Role = Literal["user", "assistant"]
+Writer = Literal["user", "agent", "extracted"]
+"""Who states a fact, strongest first."""
+
 StreamKind = Literal["direct", "group", "host"]
 """What a stream holds: a conversation with the owner alone, one with others present, or the host's own runs."""
 
@@ -229,10 +232,18 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """Something the owner typed, and when (aware UTC)."""
+
+    text: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """What a host asks about, once per prompt.
 
-    host      whose profile sets caps and gate: "openclaw", "claude-code", "cli"
+    host      whose profile sets caps and gate: "openclaw", "claude-code", "mcp", "cli"
     scope     whose memory; None = the session's, else the only one there is, else "main"
     session   the running session; what its model still sees is not recalled
     kind      "group" when others read along: then only this session is recalled and no private fact is shown;
@@ -254,12 +265,16 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The guard-wrapped text for a host ("" when there is nothing to say) and what stands in it."""
+    """The guard-wrapped text for a host ("" when there is nothing to say) and what stands in it.
+
+    skipped   why nothing was looked for: "off", "trivial", "short_prompt", "cooldown" or "budget"; "" = it was
+    """
 
     text: str
     facts: Sequence[Fact] = ()
     recalled: Sequence[Excerpt] = ()
     facts_left_out: int = 0
+    skipped: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -267,6 +282,7 @@ class Block:
             "facts": [f.as_json() for f in self.facts],
             "recalled": [e.as_json() for e in self.recalled],
             "facts_left_out": self.facts_left_out,
+            "skipped": self.skipped,
         }
 
 
@@ -413,6 +429,7 @@ class Status:
     bytes      of the database and its write-ahead log
     scope_names   what a person calls the scopes that are no names themselves
     kept_texts    passages whose masked text is kept, because their host deletes its old logs
+    hidden     facts that an agent had forgotten without being asked to; a person forgets or unhides them
     space      whose vectors are searched            filling    the one that is to take its place
     pending    passages without vector, by reason    given_up   those of them that are not tried again by themselves
     failed     the newest that were tried
@@ -428,6 +445,7 @@ class Status:
     passages: int
     kept_texts: int
     facts: int
+    hidden: int
     embedder: str
     space: SpaceStatus | None
     filling: SpaceStatus | None
@@ -452,6 +470,7 @@ class Status:
             "passages": self.passages,
             "kept_texts": self.kept_texts,
             "facts": self.facts,
+            "hidden": self.hidden,
             "embedder": self.embedder,
             "space": None if self.space is None else self.space.as_json(),
             "filling": None if self.filling is None else self.filling.as_json(),

@@ -20,11 +20,18 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from clawmark.errors import SettingsError
 
 PREFIX = "CLAWMARK_"
+OF_SCRIPTS = frozenset(PREFIX + name for name in ("ENV", "SHARED", "NODE", "HARNESS_CACHE", "E2E_KEEP"))
+"""Variables of the project's own scripts and tests."""
 
 
 def config_file() -> Path:
     """`$XDG_CONFIG_HOME/clawmark/clawmark.env`, normally under `~/.config`."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "clawmark" / "clawmark.env"
+
+
+def environment() -> dict[str, str]:
+    """The environment as it is, for what is no setting of ours: variables of hosts and of the system."""
+    return dict(os.environ)
 
 
 def _data_home() -> Path:
@@ -116,6 +123,19 @@ class Settings(BaseSettings):
         default=(),
         description="A message that names one of these paths, or was said while the host worked below one, is left out "
         "whole; a comma list.",
+    )
+    job_every_n_messages: int = Field(
+        default=30,
+        ge=1,
+        le=100_000,
+        description="A resident process reads the logs once so many messages were said since it did.",
+    )
+    idle_hours: float = Field(
+        default=0.05,
+        gt=0,
+        le=10_000,
+        allow_inf_nan=False,
+        description="It also does after so many hours without any; 0.05 are three minutes.",
     )
     timezone: str = Field(
         default="", description="Zone of the dates in a block, e.g. Europe/Lisbon. Default: this machine's."
@@ -235,7 +255,7 @@ def _require_readable(path: Path) -> None:
 
 def unknown_variables() -> list[str]:
     """Variables of the environment that look like settings and are none: a slip of the hand, most likely."""
-    known = {variable(field) for field in Settings.model_fields} | {PREFIX + "ENV", PREFIX + "SHARED"}
+    known = {variable(field) for field in Settings.model_fields} | OF_SCRIPTS
     return sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
 
 

@@ -84,6 +84,7 @@ def gather(
         passages=count,
         kept_texts=kept.count(connection),
         facts=len(facts.live(connection)),
+        hidden=len(facts.live(connection, hidden=True)),
         embedder=name,
         space=_space(connection, active),
         filling=_space(connection, target),

@@ -104,12 +104,16 @@ VECTOR_LETTERS = 20
 """Shorter texts are found by their words; a vector of "ok, thanks" is near everything."""
 
 
+def count_cjk(text: str) -> int:
+    """How many characters of `text` are Chinese, Japanese or Korean."""
+    return sum(len(run) for run in _CJK_RUN.findall(text))
+
+
 def length_in_letters(text: str) -> int:
     """Length in Latin letters' worth: a CJK character says about as much as five of them."""
     if text.isascii():
         return len(text)
-    cjk = sum(len(run) for run in _CJK_RUN.findall(text))
-    return len(text) + 4 * cjk
+    return len(text) + 4 * count_cjk(text)
 
 
 def jaccard(a: Iterable[str], b: Iterable[str]) -> float:

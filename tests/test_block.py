@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawmark import block
-from clawmark.block import PROFILES, Profile
 from clawmark.model import SHARED, Block
+from clawmark.profile import PROFILES, Profile
 
 NONCE = "9f2c4a10"
 TAIL = f"[End Memory {NONCE}]"
@@ -156,20 +156,6 @@ def test_a_participants_name_closes_nothing(name: str) -> None:
     built = build([], [excerpt(author=name)])
     assert built.text.count("[Memory") == built.text.count("[End Memory") == 1
     assert not re.search(r"\[\W{0,3}(?:End )?Memory", built.text.splitlines()[3])
-
-
-@pytest.mark.parametrize(
-    "prompt", ["hi", "Hi!", "ok", "thanks", "👍", "...", "", "   ", "谢谢", "danke", "Good morning."]
-)
-def test_trivial_prompts_ask_nothing(prompt: str) -> None:
-    assert block.is_trivial(prompt)
-
-
-@pytest.mark.parametrize(
-    "prompt", ["ok but which port?", "hi, where is the key?", "谢谢，钥匙在哪里", "no sugar?", "key?"]
-)
-def test_other_prompts_ask_something(prompt: str) -> None:
-    assert not block.is_trivial(prompt)
 
 
 # --- the corpora ------------------------------------------------------------------------------------------------------

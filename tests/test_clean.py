@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from clawmark import block
 from clawmark.clean import Dropped, Kept, Rules, clean
 from clawmark.model import Message, Origin
+from clawmark.profile import Profile
 
-BLOCK = block.build(
-    [fact(), fact("user.city", "Porto")], [excerpt()], profile=block.Profile(), nonce="1a2b3c4d", zone=None
-)
+BLOCK = block.build([fact(), fact("user.city", "Porto")], [excerpt()], profile=Profile(), nonce="1a2b3c4d", zone=None)
 QUESTION = "Which port does the staging database use?"
 
 

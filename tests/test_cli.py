@@ -99,10 +99,11 @@ def test_sync_json(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_block_json(sample: Run) -> None:
     built = sample("block", "what did I decide about the sailing trip?", "--json").json
-    assert set(built) == {"text", "facts", "recalled", "facts_left_out"}
+    assert set(built) == {"text", "facts", "recalled", "facts_left_out", "skipped"}
     assert built["text"].startswith("[Memory ")
     assert 1 <= len(built["recalled"]) <= 6
-    assert sample("block", "hi", "--json").json == {"text": "", "facts": [], "recalled": [], "facts_left_out": 0}
+    nothing = {"text": "", "facts": [], "recalled": [], "facts_left_out": 0, "skipped": "trivial"}
+    assert sample("block", "hi", "--json").json == nothing
 
 
 def test_set_facts_forget_and_events_json(run: Run) -> None:

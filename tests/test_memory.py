@@ -180,7 +180,7 @@ def test_recall_off_leaves_facts_alone(db_path: Path, log: Log, clock: Clock) ->
     log.say("the boat is called Sira")
     with open_memory(db_path, log, clock=clock, recall="off") as memory:
         memory.sync()
-        assert memory.block(QUESTION) == Block("")
+        assert memory.block(QUESTION) == Block("", skipped="off")
         memory.set("pref.boat", "blue")
         built = memory.block(QUESTION)
         assert len(built.facts) == 1 and built.recalled == ()
@@ -192,13 +192,13 @@ def test_disabled_means_no_block_and_no_job(db_path: Path, log: Log, clock: Cloc
     with open_memory(db_path, log, clock=clock, embedder=embedder, disabled=True) as memory:
         memory.set("pref.boat", "blue")
         assert memory.sync() == SyncReport()
-        assert memory.block(QUESTION) == Block("")
+        assert memory.block(QUESTION) == Block("", skipped="off")
         assert (log.reads, embedder.asked) == (0, [])
         assert any("CLAWMARK_DISABLED" in problem for problem in memory.status().problems)
 
 
 def test_an_unknown_host_is_named_with_the_known_ones(memory: Memory) -> None:
-    with pytest.raises(UsageError, match=r"'emacs'.*claude-code, cli, openclaw"):
+    with pytest.raises(UsageError, match=r"'emacs'.*claude-code, cli, mcp, openclaw"):
         memory.block(Turn("x", host="emacs"))
 
 
@@ -206,8 +206,9 @@ def test_profiles_differ_in_what_they_recall(memory: Memory, log: Log) -> None:
     for number in range(12):
         log.say(f"the boat was painted in colour{number} that year", f"s{number}")
     memory.sync()
-    assert len(memory.block(Turn("which boat colour?", host="openclaw")).recalled) == 6
-    assert len(memory.block(Turn("which boat colour?", host="claude-code")).recalled) == 3
+    asked = "which colour did we paint the boat in, and in which year was that done?"
+    assert len(memory.block(Turn(asked, host="openclaw")).recalled) == 6
+    assert len(memory.block(Turn(asked, host="claude-code")).recalled) == 3
 
 
 def test_the_lines_said_just_before_help_a_short_prompt(memory: Memory, log: Log) -> None:

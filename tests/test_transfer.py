@@ -681,7 +681,7 @@ WRONG = {
     "table is missing": ("DROP TABLE facts", "the table 'facts' is missing"),
     "index is missing": ("DROP INDEX memory_events_by_key", "memory_events_by_key' is missing"),
     "column": ("ALTER TABLE facts ADD COLUMN more", "the table 'facts' is not as"),
-    "step": ("DELETE FROM schema_version WHERE version = 4", "host"),
+    "step": ("DELETE FROM schema_version WHERE version = 5", "sessions"),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import apsw
@@ -20,9 +20,12 @@ from clawmark.jobs.vectors import embed_pending
 from clawmark.model import Progress, SyncReport
 from clawmark.recall.excerpt import Reader
 from clawmark.source import Alternatives
-from clawmark.store import check, sidecar, streams, vectors
+from clawmark.store import check, events, sessions, sidecar, streams, vectors
 from clawmark.store.copy import remove_leftovers
 from clawmark.store.db import checkpoint, lease, transaction
+
+SESSIONS_KEPT = timedelta(days=365)
+"""How long it is remembered what a session was shown, after the last time."""
 
 
 def no_progress(what: str, done: int, total: int | None) -> None:
@@ -89,6 +92,9 @@ def run(
         refresh_kept(connection, path, rules, clock())
         refresh_stale(connection, path, reader)
         finish(connection, path)
+        with transaction(connection, path):
+            events.thin(connection)
+            sessions.prune(connection, clock() - SESSIONS_KEPT)
         written = 0
         chosen = embedder() if planned.reading else None
         if chosen is not None:

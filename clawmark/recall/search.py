@@ -47,6 +47,7 @@ class Query:
     visible        the window of `session` that the model still sees, left out together with the session's copies of
                    other sessions' messages; None = nothing is visible
     asked          the prompt itself, never recalled as an answer to itself; None = text
+    shown          (source, ref) of what the session was shown before
     """
 
     text: str
@@ -57,6 +58,7 @@ class Query:
     only_session: bool = False
     visible: str | None = None
     asked: str | None = None
+    shown: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +96,13 @@ def recall(
             found = live.get(hit.passage_id)
             if found is None or len(chosen) == query.limit or canonical(found.text) == asked:
                 continue
-            if (found.source, found.message.ref) in said:
+            if (name := (found.source, found.message.ref)) in said or name in query.shown:
                 continue
             vocabulary = set(words(found.text))
             if any(jaccard(vocabulary, other) > NEAR_DUPLICATE for other in seen):
                 continue
             seen.append(vocabulary)
-            said.add((found.source, found.message.ref))
+            said.add(name)
             chosen.append(
                 Excerpt(
                     ref=found.message.ref,

@@ -16,7 +16,12 @@ TYPES: Final = {
     "reinforce": "the same value was stated again",
     "conflict_skip": "a weaker statement did not replace a stronger one",
     "forget": "a fact was erased; its values are gone from all earlier events too",
+    "hide": "an agent had a fact forgotten that nobody asked it to: it is shown nowhere, and stays until a person decides",
+    "unhide": "a person took a hidden fact back",
     "reject": "a fact was refused; detail holds the code, never the value",
+    "recall_skip": "a prompt was given no recall; detail holds the host, the session and the reason",
+    "recall_empty": "nothing was found for a prompt; detail holds the host and the session",
+    "recall_surfaced": "a block held excerpts; detail holds the host, the session, and each one's ref and score",
     "skip_line": "an entry of a log could not be read; detail holds where and why",
     "source_failed": "a log could not be read; detail holds the reason",
     "source_fallback": "a preferred log cannot be read, and another one is; detail (in events of the TypeScript clawmark: "
@@ -155,3 +160,18 @@ def blank_values(connection: apsw.Connection, key: str, scope: str) -> None:
     connection.execute(
         "UPDATE memory_events SET old_value = NULL, new_value = NULL WHERE memory_key = ? AND scope = ?", (key, scope)
     )
+
+
+RECALL: Final = ("recall_skip", "recall_empty", "recall_surfaced")
+MOST_RECALLS: Final = 5_000
+"""How many events of recall are kept: there is one per prompt, and the trail of facts is worth more than they are."""
+
+
+def thin(connection: apsw.Connection) -> None:
+    """Take away all but the newest events of recall. Belongs inside a transaction."""
+    for event_type in RECALL:
+        connection.execute(
+            "DELETE FROM memory_events WHERE event_type = ?1 AND id <= (SELECT id FROM memory_events"
+            " WHERE event_type = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
+            (event_type, MOST_RECALLS),
+        )

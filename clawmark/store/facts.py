@@ -54,13 +54,13 @@ def get(connection: apsw.Connection, key: str, scope: str, *, deleted: bool = Fa
     return _fact(found[0]) if found else None
 
 
-def live(connection: apsw.Connection, scopes: Sequence[str] | None = None) -> list[Fact]:
-    """All facts that are not deleted, of these scopes (None = all), by key and scope."""
+def live(connection: apsw.Connection, scopes: Sequence[str] | None = None, *, hidden: bool = False) -> list[Fact]:
+    """All facts that are shown, or those that are hidden, of these scopes (None = all), by key and scope."""
     found = rows(
         connection,
-        f"SELECT {_COLUMNS} FROM facts WHERE is_deleted = 0"  # noqa: S608
+        f"SELECT {_COLUMNS} FROM facts WHERE is_deleted = ?2"  # noqa: S608
         " AND (?1 IS NULL OR scope IN (SELECT value FROM json_each(?1))) ORDER BY key, scope",
-        (None if scopes is None else json.dumps(list(scopes)),),
+        (None if scopes is None else json.dumps(list(scopes)), int(hidden)),
     )
     return [_fact(row) for row in found]
 
@@ -96,6 +96,17 @@ def put(connection: apsw.Connection, fact: Fact) -> None:
     )
 
 
+def hide(connection: apsw.Connection, key: str, scope: str | None, *, is_hidden: bool, now: datetime) -> list[str]:
+    """Hide a fact, or take it back, in `scope` or wherever it stands; the scopes in which that changed something."""
+    found = rows(
+        connection,
+        "UPDATE facts SET is_deleted = ?3, updated_at = ?4 WHERE key = ?1 AND (?2 IS NULL OR scope = ?2)"
+        " AND is_deleted <> ?3 RETURNING scope",
+        (key, scope, int(is_hidden), now.isoformat()),
+    )
+    return sorted(scope for (scope,) in found)
+
+
 def remove(connection: apsw.Connection, key: str, scope: str) -> None:
     connection.execute("DELETE FROM facts WHERE scope = ? AND key = ?", (scope, key))
 
@@ -110,11 +121,18 @@ def tombstones(secret: bytes, scope: str, key: str, value: str) -> list[tuple[st
 
 
 def bury(connection: apsw.Connection, kind: str, hashed: bytes, now: datetime) -> None:
-    """A permanent tombstone."""
+    """A permanent tombstone; what is forgotten again is forgotten now."""
     connection.execute(
-        "INSERT INTO tombstones (hash, kind, created_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        "INSERT INTO tombstones (hash, kind, created_at) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
+        " created_at = max(created_at, excluded.created_at)",
         (hashed, kind, now.isoformat()),
     )
+
+
+def buried_at(connection: apsw.Connection, hashes: Sequence[bytes]) -> datetime | None:
+    """When one of these was forgotten last; None = none was."""
+    found = [rows(connection, "SELECT created_at FROM tombstones WHERE hash = ?", (hashed,)) for hashed in hashes]
+    return max((time_of(at) for each in found for (at,) in each), default=None)
 
 
 def buried(connection: apsw.Connection) -> list[tuple[bytes, str, str, str | None]]:

@@ -26,10 +26,10 @@ PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 COMPANIONS = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a database. It belongs to that file, and is read into any other that gets its name."""
 
-BESIDE = (*COMPANIONS, ".new", ".lock", ".key", ".key.old", ".key.new", ".check", ".facts", ".facts.new")
+BESIDE = (*COMPANIONS, ".new", ".lock", ".key", ".key.old", ".key.new", ".check", ".serve", ".facts", ".facts.new")
 """What stands beside a database under its name, next to the dated files."""
 
-IN_PLACE = (*COMPANIONS, ".lock", ".check")
+IN_PLACE = (*COMPANIONS, ".lock", ".check", ".serve")
 """Of these, what is written where it stands and never has two names by our doing: a second name was planted."""
 
 LONGEST_NAME = 190

@@ -184,7 +184,23 @@ LOGS = (
     )""",
 )
 
-MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((2, SPINE), (3, ENGINE), (4, LOGS))
+HOSTS = (
+    """CREATE TABLE sessions (
+        host TEXT NOT NULL,
+        session TEXT NOT NULL,
+        scope TEXT NOT NULL,
+        blocks INTEGER NOT NULL,
+        recalls INTEGER NOT NULL,
+        block_at INTEGER NOT NULL,
+        recalled_at INTEGER,
+        facts TEXT NOT NULL,
+        excerpts TEXT NOT NULL,
+        PRIMARY KEY (host, session)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX sessions_by_time ON sessions (block_at)",
+)
+
+MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((2, SPINE), (3, ENGINE), (4, LOGS), (5, HOSTS))
 LATEST = MIGRATIONS[-1][0]
 
 

@@ -450,6 +450,19 @@ def newest_window(connection: apsw.Connection, scope: str, session: str) -> str 
     return found[0][0] if found else None
 
 
+def typed_in(connection: apsw.Connection, session: str, scope: str | None, limit: int) -> list[int]:
+    """The newest messages of the owner in a session, oldest first; not those of several parts."""
+    found = rows(
+        connection,
+        "SELECT p.id FROM conversations c JOIN passages p ON p.conversation_id = c.id"
+        " WHERE c.session = ?1 AND (?2 IS NULL OR c.scope = ?2) AND p.origin = 'owner' AND p.part = 0 AND NOT EXISTS"
+        " (SELECT 1 FROM passages o WHERE o.content_key = p.content_key AND o.at = p.at AND o.part > 0)"
+        " ORDER BY p.at DESC, p.id DESC LIMIT ?3",
+        (session, scope, limit),
+    )
+    return [row_id for (row_id,) in reversed(found)]
+
+
 def copied_into(connection: apsw.Connection, session: str, ids: Sequence[int]) -> set[int]:
     """Those of `ids` that stand in `session` too, though their conversation is another session's: a fork's copies."""
     found = rows(
