@@ -1,0 +1,262 @@
+"""The thread that opens the memory and runs the jobs beside the requests.
+
+A pass runs at the start, when enough was said or nothing is said any more, when a session begins or ends, and when
+somebody asks. What is asked for while one runs is one more pass behind it. A pass gives way to prompts between its
+batches, and ends at once when the process does: what it committed stands.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from clawmark.errors import ClawmarkError, SourceAbsent
+from clawmark.model import SyncReport
+
+if TYPE_CHECKING:
+    from clawmark.memory import Memory
+
+log = logging.getLogger("clawmark")
+
+DEBOUNCE = 0.5
+"""Seconds: several sessions that begin together want one pass."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 600.0
+ASKED_PAUSE = 30.0
+"""A request has a memory that could not be opened tried again after so long."""
+
+GIVING_WAY = 0.25
+"""Seconds a pass waits for prompts between two of its batches at most: a busy day must not stop it."""
+
+NICE = 10
+NEVER = float("inf")
+
+
+class Stopped(BaseException):
+    """The process ends: the pass is left where it is. No Exception, so that nobody on the way takes it for a failure."""
+
+
+class Pass:
+    """A pass that somebody waits for, and what became of it."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.report = SyncReport()
+        self.failure: Exception | None = None
+
+
+class Jobs:
+    """open_memory     raises ClawmarkError where it cannot; asked again with growing pauses
+    announce          says what was opened, in the log
+    prompts_waiting   whether a prompt is being answered now
+    """
+
+    def __init__(
+        self,
+        open_memory: Callable[[], Memory],
+        announce: Callable[[Memory], None],
+        *,
+        every: int,
+        idle_seconds: float,
+        prompts_waiting: Callable[[], bool],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.memory: Memory | None = None
+        self.problem = "opening"
+        """Why there is no memory."""
+        self.failing = ""
+        """Why the last pass failed."""
+        self.is_running = False
+        self.ready = threading.Event()
+        self._open_memory = open_memory
+        self._announce = announce
+        self._every = every
+        self._idle_seconds = idle_seconds
+        self._prompts_waiting = prompts_waiting
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._due = NEVER
+        self._quiet = NEVER  # when nothing was said for long enough
+        self._asked: list[Pass] = []
+        self._messages = 0
+        self._failures = 0
+        self._failed_at = NEVER
+        self._thread = threading.Thread(target=self._run, name="clawmark-jobs", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self, seconds: float) -> bool:
+        """End the pass that is running; whether it ended in time."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+            for asked in self._asked:
+                asked.done.set()
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    # What makes a pass due
+
+    def nudge(self) -> None:
+        """A session began or ended."""
+        with self._changed:
+            self._due = min(self._due, self._clock() + DEBOUNCE)
+            self._changed.notify_all()
+
+    def said(self, count: int) -> None:
+        """So many messages were logged."""
+        with self._changed:
+            self._messages += count
+            self._quiet = self._clock() + self._idle_seconds
+            if self._messages >= self._every:
+                self._due = self._clock()
+            self._changed.notify_all()
+
+    def reconcile(self, is_over: Callable[[], bool]) -> SyncReport:
+        """The report of a pass that begins from now on. Raises what it raised; an empty report when nobody waits any more."""
+        asked = Pass()
+        with self._changed:
+            self._asked.append(asked)
+            self._changed.notify_all()
+        while not asked.done.wait(0.2) and not is_over():
+            pass
+        if asked.failure is not None:
+            raise asked.failure
+        return asked.report
+
+    def wanted(self) -> None:
+        """A request came while there is no memory."""
+        if self.memory is None and self._clock() - self._failed_at >= ASKED_PAUSE:
+            with self._changed:
+                self._failed_at = NEVER
+                self._due = self._clock()
+                self._changed.notify_all()
+
+    # The thread
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping:
+                self._step()
+        except Stopped:
+            pass
+
+    def _step(self) -> None:
+        """Open the memory where there is none, else run one pass; then wait for the next reason."""
+        if self.memory is None:
+            self._open()
+        else:
+            self._pass(self.memory)
+        with self._changed:
+            while not self._stopping and not (self._asked and self.memory is not None):
+                wait = min(self._due, self._quiet) - self._clock()
+                if wait <= 0:
+                    return
+                self._changed.wait(None if wait == NEVER else wait)
+
+    def _open(self) -> None:
+        try:
+            self.memory = self._open_memory()
+        except Exception as failed:  # noqa: BLE001 - the job loop: whatever it is, the next try may do better
+            self._failed(failed, opening=True)
+            return
+        if self.problem != "opening":
+            log.warning("opened after all")
+        self.problem, self._failures, self._due = "", 0, self._clock()
+        self.ready.set()
+        self._warm(self.memory)
+        with contextlib.suppress(OSError):  # from here on it is never this thread that somebody waits for
+            _be_nice()
+
+    def _warm(self, memory: Memory) -> None:
+        """Load the model and the vectors, so that the first prompt has not to wait for them."""
+        try:
+            memory.search("what was said", limit=1)
+            self._announce(memory)
+        except Exception as failed:  # noqa: BLE001 - as above; the prompt will say the same
+            log.warning("not_warmed reason=%s", told(failed))
+
+    def _pass(self, memory: Memory) -> None:
+        with self._changed:
+            asked, self._asked = self._asked, []
+            self._due = self._quiet = NEVER
+            self._messages = 0
+            self.is_running = True
+        outcome = Pass()
+        try:
+            outcome.report = memory.sync(self._progress)
+        except Exception as failed:  # noqa: BLE001 - the job loop: a pass that fails must not be the last one
+            outcome.failure = failed
+        finally:
+            self.is_running = False
+        if outcome.failure is None:
+            self._succeeded(outcome.report)
+        else:
+            self._failed(outcome.failure, opening=False)
+        for one in asked:
+            one.report, one.failure = outcome.report, outcome.failure
+            one.done.set()
+
+    def _progress(self, what: str, done: int, total: int | None) -> None:
+        until = self._clock() + GIVING_WAY
+        while True:
+            if self._stopping:
+                raise Stopped
+            if not self._prompts_waiting() or self._clock() >= until:
+                return
+            time.sleep(0.002)
+
+    def _succeeded(self, report: SyncReport) -> None:
+        if self.failing:
+            log.warning("jobs_work_again")
+        self.failing, self._failures = "", 0
+        if report.read or report.vectors or report.pruned:
+            log.info(
+                "pass read=%d kept=%d vectors=%d pending=%d pruned=%d",
+                report.read,
+                report.kept,
+                report.vectors,
+                report.pending,
+                report.pruned,
+            )
+
+    def _failed(self, failed: Exception, *, opening: bool) -> None:
+        """One line where it is news; the next try comes by itself."""
+        why = told(failed)
+        if opening and why != self.problem:
+            self.problem = why
+            log.warning("memory_not_ready reason=%s", why)
+        elif not opening and why != self.failing:
+            self.failing = why
+            log.log(logging.INFO if isinstance(failed, SourceAbsent) else logging.WARNING, "pass_failed reason=%s", why)
+        pause = min(FIRST_PAUSE * 2.0 ** min(self._failures, 20), LONGEST_PAUSE)
+        with self._changed:
+            self._failures += 1
+            self._failed_at = self._clock()
+            self._due = min(self._due, self._failed_at + pause) if not opening else self._failed_at + pause
+
+
+def _be_nice() -> None:
+    """Linux alone has a priority of a thread; elsewhere the whole process would have it."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+
+
+def told(failed: Exception) -> str:
+    """What may be said of an error: ours in full, another's by its kind and place, since its words may be a message's."""
+    if isinstance(failed, ClawmarkError):
+        return str(failed)
+    trace, place = failed.__traceback__, "nowhere"
+    while trace is not None:
+        place = f"{os.path.basename(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return f"{type(failed).__name__} at {place}; this is a fault of clawmark, please report it"

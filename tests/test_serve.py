@@ -1,0 +1,586 @@
+"""`clawmark serve`: the protocol over pipes and sockets, one process a database, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import REPOSITORY
+from server import Reply, serving
+from serving import CODE, WAIT, Client, Process, until
+
+SAMPLE = REPOSITORY / "tests" / "fixtures" / "openclaw" / "sqlite"
+
+Start = Callable[..., Process]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder with a short name: the address of a socket has few bytes."""
+    made = Path(tempfile.mkdtemp(prefix="cm-"))
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture
+def start(db_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+    monkeypatch.setenv("CLAWMARK_DB_PATH", str(db_path))
+    monkeypatch.setenv("CLAWMARK_TRANSCRIPTS_DIR", str(SAMPLE))
+    monkeypatch.setenv("CLAWMARK_EMBEDDER", "none")
+    started: list[Process] = []
+
+    def start(**options: Any) -> Process:
+        started.append(Process(**{"address": folder / "s.sock"} | options))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.close()
+
+
+@pytest.fixture
+def connect(folder: Path) -> Iterator[Callable[[], Client]]:
+    made: list[Client] = []
+
+    def connect() -> Client:
+        made.append(until(lambda: Client.at(folder / "s.sock"), "somebody who listens"))
+        return made[-1]
+
+    yield connect
+    for client in made:
+        client.close()
+
+
+def turn(prompt: str, **more: Any) -> dict[str, Any]:
+    return {"prompt": prompt, "host": "cli", "scope": "main", "kind": "direct", **more}
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def test_hello_is_answered_before_the_memory_is_open(start: Start, db_path: Path) -> None:
+    process = start(code="import clawmark.store.recovery as r, time; r.ensure = lambda *_: time.sleep(600)\n" + CODE)
+    said = process.result("hello", client="test", version="1", protocol=1)
+    assert (said["protocol"], said["ready"], said["problem"]) == (1, False, "opening")
+    assert (said["database"], said["pid"]) == (str(db_path), process.process.pid)
+    assert process.result("block", turn=turn("What is the cat called?"), deadline_ms=500) == {"text": ""}
+    error = process.ask("search", query="cat")["error"]
+    assert error == {"code": -32002, "message": "memory is not ready: opening"}
+
+
+def test_standard_output_carries_the_protocol_alone(start: Start) -> None:
+    stray = "import os, threading, clawmark.serve as s; was = s._log_to\n"
+    stray += "s._log_to = lambda host: (print('stray', flush=True), os.write(1, b'stray'), was(host))\n"
+    process = start(code=stray + CODE)
+    process.ready()
+    process.result("status")
+    assert process.strays == []
+    process.says("stray")
+
+
+GARBAGE = [
+    (b"nonsense", -32700),
+    (b"\xff\xfe{}", -32700),
+    (b'{"jsonrpc":"2.0","id":9,"method":"hello","params":{"a":NaN}}', -32700),
+    (b'{"jsonrpc":"2.0","id":9,"method":"hello","params":{"a":1e999}}', -32700),
+    (b'{"jsonrpc":"2.0","id":9,"method":"hello","params":{"a":' + b"9" * 5000 + b"}}", -32700),
+    (b"[" * 100_000, -32700),
+    (b'{"a":' * 50_000 + b"1" + b"}" * 50_000, -32700),
+    (b"[]", -32600),
+    (b'[{"jsonrpc":"2.0","id":9,"method":"hello"}]', -32600),
+    (b"7", -32600),
+    (b"{}", -32600),
+    (b'{"jsonrpc":"2.0","id":[9],"method":"hello"}', -32600),
+    (b'{"jsonrpc":"2.0","id":true,"method":"hello"}', -32600),
+    (b'{"jsonrpc":"2.0","id":1.5,"method":"hello"}', -32600),
+    (b'{"jsonrpc":"2.0","id":null,"method":"hello"}', -32600),
+    (b"x" * 10_000_000, -32600),
+]
+
+
+@pytest.mark.parametrize(("line", "code"), GARBAGE, ids=range(len(GARBAGE)))
+def test_garbage_is_named_and_the_connection_lives_on(start: Start, line: bytes, code: int) -> None:
+    process = start()
+    process.line(line)
+    error = process.answer(None)["error"]
+    assert error["code"] == code
+    assert "nonsense" not in error["message"]
+    assert process.result("hello")["protocol"] == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        ({"jsonrpc": "1.0", "method": "hello"}, -32600),
+        ({"jsonrpc": "2.0", "method": 7}, -32600),
+        ({"jsonrpc": "2.0", "method": "hello", "params": [1]}, -32602),
+        ({"jsonrpc": "2.0", "method": "hello", "params": {"deadline_ms": "soon"}}, -32602),
+        ({"jsonrpc": "2.0", "method": "hello", "params": {"deadline_ms": 0}}, -32602),
+        ({"jsonrpc": "2.0", "method": "unheard-of"}, -32601),
+        ({"jsonrpc": "2.0", "method": "block"}, -32602),
+        ({"jsonrpc": "2.0", "method": "block", "params": {"turn": {"prompt": 7}}}, -32602),
+        ({"jsonrpc": "2.0", "method": "block", "params": {"turn": {"prompt": "x", "kind": "odd"}}}, -32602),
+        ({"jsonrpc": "2.0", "method": "block", "params": {"turn": {"host": "openclaw", "prompt": 7}}}, -32602),
+        ({"jsonrpc": "2.0", "method": "hook", "params": {"host": "vi", "event": {}}}, -32602),
+        ({"jsonrpc": "2.0", "method": "notify", "params": {"event": "lunch"}}, -32602),
+    ],
+)
+def test_a_wrong_request_is_answered_under_its_own_id(start: Start, request_: dict[str, Any], code: int) -> None:
+    process = start()
+    process.line(json.dumps(request_ | {"id": "mine"}).encode())
+    assert process.answer("mine")["error"]["code"] == code
+
+
+def test_half_a_line_is_no_request_until_it_is_whole(start: Start) -> None:
+    process = start()
+    process.result("hello")
+    whole = json.dumps({"jsonrpc": "2.0", "id": "x", "method": "hello"}).encode() + b"\n"
+    process.write(whole[:20])
+    process.write(whole[20:])
+    assert process.answer("x")["result"]["protocol"] == 1
+
+
+def test_half_a_character_is_read_as_a_whole_one(start: Start) -> None:
+    process = start()
+    process.ready()
+    process.line(b'{"jsonrpc":"2.0","id":"x","method":"block","params":{"turn":{"prompt":"who is \\ud83d Ulla?"}}}')
+    assert "text" in process.answer("x")["result"]
+
+
+def test_an_id_that_is_under_way_is_not_taken_twice(start: Start) -> None:
+    process = start(code="import clawmark.store.recovery as r, time; r.ensure = lambda *_: time.sleep(600)\n" + CODE)
+    line = {"jsonrpc": "2.0", "id": "x", "method": "block", "params": {"turn": turn("cat?"), "deadline_ms": 1000}}
+    process.line(json.dumps(line).encode())
+    process.line(json.dumps(line).encode())
+    assert process.answer(None)["error"]["code"] == -32600
+    assert process.answer("x")["result"] == {"text": ""}
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+STALLING = """
+import threading
+import clawmark.memory as m
+def stall(self, *args, **kwargs):
+    threading.Event().wait(600)
+"""
+
+
+def test_a_deadline_is_answered_and_what_comes_later_is_dropped(start: Start) -> None:
+    process = start(code=STALLING + "m.Memory.block = stall\n" + CODE)
+    process.ready()
+    assert process.ask("block", turn=turn("cat?"), deadline_ms=50)["error"]["code"] == -32001
+    assert process.result("hello")["ready"]
+
+
+def test_a_cancelled_request_is_answered_at_once(start: Start) -> None:
+    process = start(code=STALLING + "m.Memory.block = stall\n" + CODE)
+    process.ready()
+    asked = process.send("block", turn=turn("cat?"))
+    process.line(json.dumps({"jsonrpc": "2.0", "method": "cancel", "params": {"id": asked}}).encode())
+    assert process.answer(asked)["error"]["code"] == -32003
+
+
+def test_slow_requests_of_one_kind_do_not_hold_up_a_block(start: Start) -> None:
+    process = start(code=STALLING + "m.Memory.status = m.Memory.search = m.Memory.sync = stall\n" + CODE)
+    process.ready()
+    for method, params in (("status", {}), ("search", {"query": "cat"}), ("reconcile", {})):
+        for _ in range(20):
+            process.send(method, **params)
+    assert "text" in process.result("block", turn=turn("What is the cat called?"))
+
+
+def test_a_fault_is_answered_without_the_words_of_the_prompt(start: Start) -> None:
+    fail = "import clawmark.memory as m\ndef fail(self, turn): raise RuntimeError(turn.prompt)\n"
+    process = start(code=fail + "m.Memory.block = fail\n" + CODE)
+    process.ready()
+    said = process.ask("block", turn=turn("canary in the coal mine"))
+    assert said["error"]["code"] == -32603
+    process.says("request_failed")
+    assert "canary" not in json.dumps(said) + "".join(process.stderr) + json.dumps(process.notices)
+
+
+def test_a_memory_that_fails_gives_an_empty_block_and_one_line(start: Start) -> None:
+    fail = "import clawmark.memory as m\nfrom clawmark.errors import DatabaseBusy\n"
+    fail += "def fail(self, turn): raise DatabaseBusy('held; try again')\n"
+    process = start(code=fail + "m.Memory.block = fail\n" + CODE)
+    process.ready()
+    for _ in range(3):
+        assert process.result("block", turn=turn("cat?")) == {"text": ""}
+    process.says("held; try again")
+    assert sum("no_block" in line for line in process.stderr) == 1
+
+
+def test_a_database_that_cannot_be_opened_is_named(start: Start, db_path: Path) -> None:
+    db_path.parent.mkdir()
+    with sqlite3.connect(db_path) as other:
+        other.execute("CREATE TABLE recipes (name TEXT)")
+    other.close()
+    process = start()
+    problem = until(lambda: (said := process.result("hello")["problem"]) != "opening" and said, "the problem")
+    assert str(db_path) in problem
+    assert process.result("block", turn=turn("cat?"), deadline_ms=300) == {"text": ""}
+    assert process.ask("search", query="cat")["error"] == {"code": -32002, "message": f"memory is not ready: {problem}"}
+
+
+def test_a_run_that_is_tried_again_gets_the_same_bytes_without_a_second_query(start: Start) -> None:
+    count = "import clawmark.memory as m, itertools\nfrom clawmark.model import Block\nn = itertools.count()\n"
+    process = start(code=count + "m.Memory.block = lambda self, turn: Block('block ' + str(next(n)))\n" + CODE)
+    process.ready()
+    first = process.result("block", turn=turn("cat?", run="r1"))
+    assert process.result("block", turn=turn("cat?", run="r1")) == first
+    assert process.result("block", turn=turn("cat?", run="r2")) != first
+    assert process.result("block", turn=turn("another prompt?", run="r1")) != first
+
+
+def test_what_was_shown_is_noted_after_the_answer_and_only_if_it_went_out(start: Start) -> None:
+    note = "import clawmark.memory as m, sys, time\nfrom clawmark.model import Block\n"
+    note += "m.Memory.shown = lambda self, turn, block: print('noted', turn.run, file=sys.stderr, flush=True)\n"
+    note += "m.Memory.block = lambda self, turn: (time.sleep(0.3 if turn.run == 'late' else 0), Block('text'))[1]\n"
+    process = start(code=note + CODE)
+    process.ready()
+    assert process.ask("block", turn=turn("cat?", run="late"), deadline_ms=20)["error"]["code"] == -32001
+    process.result("block", turn=turn("cat?", run="one"))
+    process.result("block", turn=turn("cat?", run="one"))
+    process.says("noted one")
+    process.result("block", turn=turn("cat?", run="late"), deadline_ms=5000)  # made in the meantime
+    process.says("noted late")
+    assert [line for line in process.stderr if line.startswith("noted")] == ["noted one\n", "noted late\n"]
+
+
+def test_what_the_owner_typed_decides_whose_word_a_fact_is(start: Start) -> None:
+    process = start()
+    process.ready()
+    process.result("block", turn=turn("I use Helix as my editor.", session="s-1", owner=True))
+    process.result("block", turn=turn("I use Kakoune as my shell.", session="s-2", owner=False, kind="group"))
+
+    def outcome(value: str, host: str = "cli", session: str | None = "s-1") -> Any:
+        caller = {"host": host, "scope": "main", "session": session, "kind": "direct", "owner": True}
+        return process.result("set", caller=caller, key="pref.editor", value=value)["outcome"]
+
+    assert outcome("Kakoune", "claude-code", "s-2") == "agent"
+    assert outcome("Helix", "mcp") == "agent"
+    assert outcome("Helix", "cli", None) == "agent"
+    typed = {"host": "claude-code", "scope": "main", "session": "s-3", "kind": "direct"}
+    process.result("block", turn={**typed, "owner": True, "prompt": "I use Helix as my editor."})
+    assert outcome("Helix", "claude-code", "s-3") == "user"
+
+
+def test_what_is_forgotten_is_in_no_block_of_a_run_that_is_tried_again(start: Start) -> None:
+    process = start()
+    process.ready()
+    process.result("set", caller={"host": "mcp"}, key="pref.editor", value="Helix")
+    assert "Helix" in process.result("block", turn=turn("hm", run="r1"))["text"]
+    process.result("forget", caller={"host": "mcp"}, key="pref.editor")
+    assert "Helix" not in process.result("block", turn=turn("hm", run="r1"))["text"]
+
+
+def test_a_refusal_carries_its_code(start: Start) -> None:
+    process = start()
+    process.ready()
+    error = process.ask("set", caller={"host": "mcp"}, key="no such prefix", value="x")["error"]
+    assert (error["code"], error["data"]) == (-32004, {"code": "KEY_FORMAT"})
+
+
+def test_reconcile_reads_what_was_just_said(start: Start, tmp_path: Path) -> None:
+    sessions = tmp_path / "sessions"
+    sessions.mkdir()
+    process = start(CLAWMARK_TRANSCRIPTS_DIR=str(sessions))
+    process.ready()
+    session = "5a5a5a5a-0000-4000-8000-000000000001"
+    said = {"role": "user", "content": [{"type": "text", "text": "the spare key hangs behind the boiler"}]}
+    entries = [
+        {"type": "session", "version": 3, "id": session, "timestamp": "2026-01-01T00:00:00Z"},
+        {"type": "message", "id": "00000001", "timestamp": "2026-01-01T00:00:00Z", "message": said},
+    ]
+    (sessions / f"{session}.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    assert process.result("reconcile", caller={})["read"] == 1
+    assert "boiler" in process.result("search", caller={}, query="spare key")["text"]
+
+
+def test_status_says_what_the_process_does(start: Start, connect: Callable[[], Client]) -> None:
+    process = start()
+    process.ready()
+    client = connect()
+    client.result("hello")
+    resident = client.result("status")["resident"]
+    assert (resident["pid"], resident["clients"], resident["last_block"]) == (process.process.pid, 2, None)
+    process.result("reconcile", caller={})
+    assert process.result("block", turn=turn("Who feeds the cat while we are away?"))["text"]
+    until(lambda: client.result("status")["resident"]["last_block"], "the time of the last block")
+
+
+def test_the_sources_are_named_at_the_start(start: Start, db_path: Path) -> None:
+    process = start()
+    line = process.says("serving version=")
+    assert str(db_path) in line
+    assert str(SAMPLE) in line
+
+
+# --- sides ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_side_that_does_not_read_holds_nobody_up(start: Start, folder: Path, connect: Callable[[], Client]) -> None:
+    start()
+    connect().ready()
+    deaf = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    deaf.connect(str(folder / "s.sock"))
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "hello"}).encode() + b"\n"
+    deaf.settimeout(0.2)
+    try:
+        for _ in range(200):
+            deaf.sendall(line * 100)
+    except OSError:
+        pass  # nobody takes any more of it, or we were dropped: both are right
+    other = connect()
+    for _ in range(5):
+        assert other.result("hello")["protocol"] == 1
+    deaf.close()
+
+
+def test_a_side_that_does_not_read_is_dropped(start: Start, folder: Path, connect: Callable[[], Client]) -> None:
+    quick = "import clawmark.serve.peer as p; p.Outlet.__init__.__defaults__ = (0.3,)\n"
+    start(code=quick + CODE)
+    connect().ready()
+    deaf = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    deaf.connect(str(folder / "s.sock"))
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "hello"}).encode() + b"\n"
+
+    def is_dropped() -> bool:
+        try:
+            deaf.sendall(line * 1000)
+        except OSError:
+            return True
+        return False
+
+    until(is_dropped, "the end of the connection")
+    deaf.close()
+    assert connect().result("hello")["protocol"] == 1
+
+
+def test_the_socket_is_for_its_owner_alone(start: Start, folder: Path, connect: Callable[[], Client]) -> None:
+    previous = os.umask(0)
+    try:
+        start(address=folder / "sub" / "s.sock")
+    finally:
+        os.umask(previous)
+    until(lambda: (folder / "sub" / "s.sock").exists(), "the socket")
+    assert stat.S_IMODE(os.lstat(folder / "sub" / "s.sock").st_mode) == 0o600
+    assert stat.S_IMODE(os.lstat(folder / "sub").st_mode) == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root to be somebody else")
+def test_another_user_is_refused(start: Start, folder: Path, connect: Callable[[], Client]) -> None:
+    process = start()
+    connect().ready()
+    folder.chmod(0o755)
+    (folder / "s.sock").chmod(0o666)
+    ask = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])\n"
+    ask += 's.settimeout(30); s.sendall(b\'{"jsonrpc":"2.0","id":1,"method":"hello"}\\n\'); print(s.recv(99))'
+    command = [
+        "setpriv",
+        "--reuid=65534",
+        "--clear-groups",
+        "/usr/bin/env",
+        "python3",
+        "-c",
+        ask,
+        str(folder / "s.sock"),
+    ]
+    asked = subprocess.run(command, capture_output=True, text=True, timeout=WAIT, check=False, cwd="/")
+    assert "protocol" not in asked.stdout
+    process.says("another user")
+
+
+# --- one process a database -------------------------------------------------------------------------------------------
+
+
+def test_a_second_host_is_passed_on_to_the_first_process(start: Start) -> None:
+    first = start()
+    first.ready()
+    second = start()
+    assert second.result("hello")["pid"] == first.process.pid
+    second.line(b"x" * 3_000_000)
+    assert second.answer(None)["error"]["code"] == -32600
+    second.line(b"nonsense")
+    assert second.answer(None)["error"]["code"] == -32700
+    assert second.result("hello")["pid"] == first.process.pid
+    assert second.end() == 0
+    assert first.result("hello")["pid"] == first.process.pid
+
+
+def test_a_proxy_takes_the_place_of_a_process_that_was_killed(start: Start, folder: Path, connect: Any) -> None:
+    first = start(code=STALLING + "m.Memory.block = stall\n" + CODE)
+    first.ready()
+    second = start()
+    second.ready()
+    asked = second.send("block", turn=turn("cat?"))
+    second.result("hello")
+    first.kill()
+    error = second.answer(asked)["error"]
+    assert error == {"code": -32603, "message": "the resident process went away"}
+    assert second.ready()["pid"] == second.process.pid
+    assert connect().result("hello")["pid"] == second.process.pid
+
+
+def test_of_many_that_start_at_once_one_is_the_resident_process(start: Start, db_path: Path) -> None:
+    for _ in range(3):
+        processes = [start() for _ in range(4)]
+        asked = [(process, process.send("hello")) for process in processes]
+        assert len({process.answer(id)["result"]["pid"] for process, id in asked}) == 1
+        for process in processes:
+            process.kill()
+
+
+def test_a_process_without_a_host_leaves_the_place_to_the_one_that_is_there(start: Start) -> None:
+    first = start()
+    first.ready()
+    second = start(stdio=False)
+    assert second.process.wait(WAIT) == 0
+    second.says("another resident process")
+    assert first.result("hello")["ready"]
+
+
+def test_a_socket_that_a_dead_process_left_is_replaced(
+    start: Start, folder: Path, connect: Callable[[], Client]
+) -> None:
+    first = start(stdio=False)
+    connect().ready()
+    first.kill()
+    assert (folder / "s.sock").exists()
+    second = start(stdio=False)
+    second.says("serving version=")
+    assert connect().result("hello")["pid"] == second.process.pid
+
+
+@pytest.mark.parametrize("planted", ["file", "link"])
+def test_what_is_no_socket_of_ours_is_left_as_it_is(start: Start, folder: Path, planted: str) -> None:
+    address = folder / "s.sock"
+    (folder / "target").write_text("precious")
+    address.symlink_to(folder / "target") if planted == "link" else address.write_text("precious")
+    process = start(stdio=False)
+    assert process.process.wait(WAIT) != 0
+    process.says("no socket of yours")
+    assert address.read_text() == "precious"
+
+
+def test_a_socket_of_another_database_is_left_to_its_process(start: Start, tmp_path: Path, connect: Any) -> None:
+    first = start(stdio=False)
+    connect().ready()
+    second = start(stdio=False, CLAWMARK_DB_PATH=str(tmp_path / "other" / "memory.db"))
+    assert second.process.wait(WAIT) != 0
+    second.says("for another database")
+    assert connect().result("hello")["pid"] == first.process.pid
+
+
+def test_a_socket_in_a_folder_of_everybody_is_refused(start: Start, folder: Path) -> None:
+    folder.chmod(0o777)
+    process = start(stdio=False)
+    assert process.process.wait(WAIT) != 0
+    process.says("nobody else can write to")
+
+
+# --- the end ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_end_of_the_hosts_pipe_ends_it_and_empties_the_log(start: Start, folder: Path, db_path: Path) -> None:
+    process = start()
+    process.ready()
+    process.result("reconcile", caller={})
+    assert process.end() == 0
+    assert not (folder / "s.sock").exists()
+    log = db_path.with_name("memory.db-wal")
+    assert not log.exists() or log.stat().st_size == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("stdio", [True, False])
+def test_a_signal_ends_it(start: Start, folder: Path, connect: Any, number: signal.Signals, stdio: bool) -> None:
+    process = start(stdio=stdio)
+    connect().ready()
+    process.process.send_signal(number)
+    assert process.process.wait(WAIT) == 0
+    assert not (folder / "s.sock").exists()
+
+
+def test_a_pass_that_hangs_at_an_endpoint_does_not_hold_up_the_end(start: Start, db_path: Path) -> None:
+    hang = threading.Event()
+
+    def hangs(_request: object) -> Reply:
+        hang.wait(WAIT)
+        return Reply(500)
+
+    with serving(hangs) as server:
+        process = start(CLAWMARK_EMBEDDER="auto", CLAWMARK_EMBEDDING_URL=server.url)
+        process.ready()
+        until(lambda: server.requests, "a request to the endpoint")
+        process.process.send_signal(signal.SIGTERM)
+        assert process.process.wait(WAIT) == 0
+        hang.set()
+    with sqlite3.connect(db_path) as stored:
+        assert stored.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    stored.close()
+
+
+def test_nothing_that_was_stored_is_lost_at_a_kill(start: Start, db_path: Path) -> None:
+    process = start()
+    process.ready()
+    process.result("set", caller={"host": "mcp"}, key="pref.editor", value="Helix")
+    process.kill()
+    again = start()
+    again.ready()
+    assert "Helix" in again.result("block", turn=turn("", session=None))["text"]
+
+
+def test_it_ends_when_nobody_asks_any_more(start: Start, folder: Path, connect: Callable[[], Client]) -> None:
+    process = start(stdio=False, idle_exit=0.5)
+    client = connect()
+    client.ready()
+    assert process.process.poll() is None
+    client.close()
+    assert process.process.wait(WAIT) == 0
+    assert not (folder / "s.sock").exists()
+
+
+def test_a_proxy_ends_at_a_signal(start: Start) -> None:
+    first = start()
+    first.ready()
+    second = start()
+    second.result("hello")
+    second.process.send_signal(signal.SIGTERM)
+    assert second.process.wait(WAIT) == 0
+    assert first.result("hello")["ready"]
+
+
+def test_a_disabled_memory_says_nothing(start: Start) -> None:
+    process = start(CLAWMARK_DISABLED="1")
+    process.ready()
+    assert process.result("block", turn=turn("What is the name of Ulla's cat?")) == {"text": ""}
+
+
+def test_it_starts_without_standard_error(folder: Path, start: Start) -> None:
+    start(address=folder / "x" / "s.sock").end()
+    code = CODE.format(stdio=True, socket=f"Path({str(folder / 's.sock')!r})", idle_exit=None)
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "hello"})
+    command = ["sh", "-c", 'exec "$0" -c "$1" 2>&-', sys.executable, code]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(line.encode() + b"\n")
+    process.stdin.flush()
+    assert until(lambda: b'"protocol":1' in process.stdout.readline(), "an answer")  # type: ignore[union-attr]
+    process.stdin.close()
+    assert process.wait(WAIT) == 0
+    process.stdout.close()

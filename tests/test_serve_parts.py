@@ -1,0 +1,430 @@
+"""The parts of the resident process by themselves: lines, messages, pools, jobs, what it keeps, where it is met."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from serving import WAIT, until
+
+from clawmark import socketpath
+from clawmark.errors import DatabaseBusy, SourceAbsent, UsageError
+from clawmark.model import Block, Said, SyncReport, Turn
+from clawmark.serve import message, said
+from clawmark.serve.jobs import Jobs
+from clawmark.serve.message import Failure
+from clawmark.serve.peer import MOST_BYTES, Lines, Outlet
+from clawmark.serve.pool import Pool, Watchdog
+from clawmark.serve.sessions import LONGEST_TYPED, MOST_RUNS, MOST_SESSIONS, MOST_TYPED, RUN_SECONDS, Runs, Typed
+
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
+
+# --- lines and messages -----------------------------------------------------------------------------------------------
+
+
+@given(some.lists(some.binary(max_size=20).filter(lambda line: b"\n" not in line)), some.lists(some.integers(0, 200)))
+def test_lines_are_the_same_however_they_are_cut(lines: list[bytes], cuts: list[int]) -> None:
+    whole = b"".join(line + b"\n" for line in lines)
+    places = [0, *sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
+    reader = Lines()
+    found = [line for a, b in itertools.pairwise(places) for line in reader.feed(whole[a:b])]
+    assert found == lines
+
+
+def test_a_line_that_is_too_long_is_not_held() -> None:
+    reader = Lines()
+    for _ in range(100):
+        assert reader.feed(b"x" * 100_000) == []
+    assert sum(len(part) for part in reader._held) <= MOST_BYTES
+    assert reader.feed(b"\nnext\n") == [None, b"next"]
+    assert reader.feed(b"x" * MOST_BYTES + b"\n") == [b"x" * MOST_BYTES]
+
+
+@given(some.binary(max_size=60))
+def test_no_line_raises_anything_but_a_named_error(line: bytes) -> None:
+    try:
+        message.parsed(line)
+    except Failure as failure:
+        assert failure.code in (message.PARSE, message.INVALID, message.PARAMS)
+    except message.Misused as wrong:
+        assert wrong.failure.code in (message.PARSE, message.INVALID, message.PARAMS)
+
+
+def test_an_answer_is_no_question() -> None:
+    assert message.parsed(b'{"jsonrpc":"2.0","id":1,"result":{}}') is None
+
+
+def test_what_is_written_is_one_line_of_strict_json() -> None:
+    assert (
+        message.result_line(1, {"a": "x\ny\ud83d\u2028"})
+        == '{"jsonrpc":"2.0","id":1,"result":{"a":"x\\ny�\u2028"}}'.encode()
+    )
+    with pytest.raises(ValueError):
+        message.result_line(1, float("nan"))
+
+
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    read, write = os.pipe()
+    yield read, write
+    os.close(read)
+    os.close(write)
+
+
+def test_what_is_not_read_waits_without_holding_anybody_up(pipe: tuple[int, int]) -> None:
+    read, write = pipe
+    out: list[str] = []
+    outlet = Outlet(write, lambda: out.append("broken"), WAIT)
+    outlet.send(b"x" * 500_000, lambda: out.append("first"))
+    outlet.send(b"second", lambda: out.append("second"))
+    assert out == []  # a pipe holds less
+    found = b""
+    while not found.endswith(b"second\n"):
+        found += os.read(read, 65536)
+    assert found == b"x" * 500_000 + b"\nsecond\n"
+    until(lambda: out == ["first", "second"], "both")
+    outlet.close()
+
+
+def test_whoever_does_not_read_is_dropped(pipe: tuple[int, int]) -> None:
+    broken = threading.Event()
+    outlet = Outlet(pipe[1], broken.set, 0.1)
+    outlet.send(b"x" * 500_000, lambda: pytest.fail("it is not out"))
+    assert broken.wait(WAIT)
+
+
+def test_more_than_a_limit_does_not_wait(pipe: tuple[int, int]) -> None:
+    broken = threading.Event()
+    outlet = Outlet(pipe[1], broken.set, WAIT)
+    for _ in range(12):
+        outlet.send(b"x" * MOST_BYTES)
+    assert broken.is_set()
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_pool_has_no_more_threads_than_slots_and_refuses_what_is_too_much() -> None:
+    go, running = threading.Event(), threading.Semaphore(0)
+
+    def work() -> None:
+        running.release()
+        go.wait(WAIT)
+
+    pool = Pool("test", 2, 3)
+    assert pool.run(work) and pool.run(work)
+    assert running.acquire(timeout=WAIT) and running.acquire(timeout=WAIT)
+    assert [pool.run(work) for _ in range(4)] == [True, True, True, False]
+    assert not running.acquire(timeout=0.05)
+    go.set()
+    for _ in range(3):
+        assert running.acquire(timeout=WAIT)
+
+
+def test_deadlines_come_in_their_order() -> None:
+    came: list[int] = []
+    watchdog = Watchdog()
+    for number, seconds in ((3, 0.09), (1, 0.03), (2, 0.06)):
+        watchdog.after(seconds, lambda number=number: came.append(number))
+    until(lambda: len(came) == 3, "three deadlines")
+    assert came == [1, 2, 3]
+
+
+# --- jobs -------------------------------------------------------------------------------------------------------------
+
+
+class Memory:
+    """Counts passes; each takes as long as the test holds it, and fails as it says."""
+
+    def __init__(self) -> None:
+        self.passes = 0
+        self.failure: Exception | None = None
+        self.begun = threading.Semaphore(0)
+        self.held = False
+        self.go = threading.Semaphore(0)
+
+    def search(self, query: str, limit: int) -> None:
+        pass
+
+    def sync(self, progress: Callable[[str, int, int | None], None]) -> SyncReport:
+        self.passes += 1
+        report = SyncReport(read=self.passes)
+        self.begun.release()
+        while self.held and not self.go.acquire(timeout=0.01):
+            progress("messages", 1, None)
+        progress("messages", 1, None)
+        if self.failure is not None:
+            raise self.failure
+        return report
+
+
+@pytest.fixture
+def passes() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def jobs(passes: Memory) -> Iterator[Callable[..., Jobs]]:
+    made: list[Jobs] = []
+
+    def start(open_memory: Callable[[], Any] = lambda: passes, **options: Any) -> Jobs:
+        options = {"every": 30, "idle_seconds": 3600.0, "prompts_waiting": lambda: False} | options
+        made.append(Jobs(open_memory, lambda memory: None, **options))
+        made[-1].start()
+        return made[-1]
+
+    yield start
+    for one in made:
+        assert one.stop(WAIT)
+
+
+def test_a_pass_runs_at_the_start(jobs: Callable[..., Jobs], passes: Memory) -> None:
+    jobs()
+    assert passes.begun.acquire(timeout=WAIT)
+
+
+def test_so_many_messages_make_a_pass_due(jobs: Callable[..., Jobs], passes: Memory) -> None:
+    running = jobs(every=30)
+    assert passes.begun.acquire(timeout=WAIT)
+    for _ in range(14):
+        running.said(2)
+    assert not passes.begun.acquire(timeout=0.1)
+    running.said(2)
+    assert passes.begun.acquire(timeout=WAIT)
+    assert not passes.begun.acquire(timeout=0.1)
+
+
+def test_silence_after_a_few_messages_makes_a_pass_due(jobs: Callable[..., Jobs], passes: Memory) -> None:
+    running = jobs(idle_seconds=0.1)
+    assert passes.begun.acquire(timeout=WAIT)
+    assert not passes.begun.acquire(timeout=0.3)  # nothing was said at all
+    running.said(1)
+    assert passes.begun.acquire(timeout=WAIT)
+
+
+def test_sessions_that_begin_together_want_one_pass(jobs: Callable[..., Jobs], passes: Memory) -> None:
+    running = jobs()
+    assert passes.begun.acquire(timeout=WAIT)
+    for _ in range(10):
+        running.nudge()
+    assert passes.begun.acquire(timeout=WAIT)
+    assert not passes.begun.acquire(timeout=1.0)
+
+
+def test_what_is_wanted_while_a_pass_runs_is_one_more_behind_it(jobs: Callable[..., Jobs], passes: Memory) -> None:
+    passes.held = True
+    running = jobs()
+    assert passes.begun.acquire(timeout=WAIT)
+    for _ in range(5):
+        running.nudge()
+        running.said(100)
+    passes.held = False
+    assert passes.begun.acquire(timeout=WAIT)
+    assert not passes.begun.acquire(timeout=0.2)
+
+
+def test_reconcile_gives_the_report_of_a_pass_that_began_after_it(jobs: Callable[..., Jobs], passes: Memory) -> None:
+    passes.held = True
+    running = jobs()
+    assert passes.begun.acquire(timeout=WAIT)
+    reports: list[int] = []
+    asked = [threading.Thread(target=lambda: reports.append(running.reconcile(lambda: False).read)) for _ in range(3)]
+    for one in asked:
+        one.start()
+    until(lambda: len(running._asked) == 3, "all three")
+    passes.held = False
+    for one in asked:
+        one.join(WAIT)
+    assert reports == [2, 2, 2]
+
+
+def test_nobody_waits_for_a_pass_longer_than_wanted(jobs: Callable[..., Jobs], passes: Memory) -> None:
+    passes.held = True
+    running = jobs()
+    assert passes.begun.acquire(timeout=WAIT)
+    assert running.reconcile(lambda: True) == SyncReport()
+
+
+def test_a_pass_that_fails_is_told_once_and_is_not_the_last_one(
+    jobs: Callable[..., Jobs], passes: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    passes.failure = RuntimeError("canary")
+    running = jobs()
+    for _ in range(3):
+        with pytest.raises(RuntimeError):
+            running.reconcile(lambda: False)
+    assert sum("pass_failed" in line for line in caplog.messages) == 1
+    assert "canary" not in caplog.text
+    passes.failure = SourceAbsent("no log")
+    with pytest.raises(SourceAbsent):
+        running.reconcile(lambda: False)
+    passes.failure = None
+    running.reconcile(lambda: False)
+    assert running.failing == ""
+    assert sum("jobs_work_again" in line for line in caplog.messages) == 1
+
+
+def test_a_memory_that_cannot_be_opened_is_tried_again(
+    jobs: Callable[..., Jobs], passes: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    tries = iter([DatabaseBusy("held"), DatabaseBusy("held")])
+
+    def open_memory() -> Memory:
+        failure = next(tries, None)
+        if failure is not None:
+            raise failure
+        return passes
+
+    running = jobs(open_memory)
+    assert running.ready.wait(WAIT)
+    assert running.problem == ""
+    assert sum("memory_not_ready" in line for line in caplog.messages) == 1
+
+
+def test_a_pass_gives_way_to_prompts_but_not_for_ever(jobs: Callable[..., Jobs], passes: Memory) -> None:
+    running = jobs(prompts_waiting=lambda: True)
+    assert running.reconcile(lambda: False).read
+
+
+def test_the_end_does_not_wait_for_a_pass(jobs: Callable[..., Jobs], passes: Memory) -> None:
+    passes.held = True
+    running = jobs()
+    assert passes.begun.acquire(timeout=WAIT)
+    assert running.stop(WAIT)
+
+
+# --- what is kept of sessions -----------------------------------------------------------------------------------------
+
+
+def test_what_was_typed_is_bounded_and_of_its_session_alone() -> None:
+    typed = Typed()
+    for number in range(MOST_TYPED + 5):
+        typed.add("openclaw", "s", Said(f"line {number}" + "x" * LONGEST_TYPED, NOW))
+    lines = typed.of("openclaw", "s")
+    assert len(lines) == MOST_TYPED
+    assert lines[-1].text.startswith(f"line {MOST_TYPED + 4}x")
+    assert max(len(line.text) for line in lines) <= LONGEST_TYPED
+    assert typed.of("claude-code", "s") == []
+    for number in range(MOST_SESSIONS):
+        typed.add("openclaw", f"s{number}", Said("x", NOW))
+    assert typed.of("openclaw", "s") == []
+
+
+def test_a_prompt_that_comes_again_is_one_line() -> None:
+    typed = Typed()
+    for _ in range(3):
+        typed.add("openclaw", "s", Said("the same", NOW))
+    assert len(typed.of("openclaw", "s")) == 1
+
+
+def test_blocks_of_runs_are_bounded_and_end() -> None:
+    now = [0.0]
+    runs = Runs(lambda: now[0])
+    first = Turn("p", host="openclaw", run="r")
+    assert runs.get(first) is None
+    made = runs.keep(first, Block("text"))
+    assert runs.get(first) is made
+    assert runs.get(Turn("p", host="cli", run="r")) is None
+    now[0] = RUN_SECONDS + 1
+    assert runs.get(first) is None
+    for number in range(MOST_RUNS + 1):
+        runs.keep(Turn("p", run=str(number)), Block("text"))
+    assert runs.get(Turn("p", run="0")) is None
+    assert runs.get(Turn("p", run="1")) is not None
+
+
+# --- whose turn it is -------------------------------------------------------------------------------------------------
+
+
+def test_the_owner_speaks_in_a_direct_conversation_where_nothing_else_is_said() -> None:
+    def owner(**fields: Any) -> bool:
+        return said.turn({"turn": {"prompt": "x", **fields}}, NOW)[1]
+
+    assert owner(kind="direct")
+    assert owner(kind="group", owner=True)
+    assert not owner(kind="direct", owner=False)
+    assert not owner(kind="group")
+    assert not owner()
+
+
+def test_a_host_speaks_in_its_own_words() -> None:
+    fields = {"host": "openclaw", "agentId": "work", "sessionKey": "agent:work:main", "sessionId": "s", "prompt": "x"}
+    turn, owner = said.turn({"turn": fields}, NOW)
+    assert (turn.scope, turn.session, turn.host, owner) == ("work", "s", "openclaw", True)
+    caller = said.caller({"caller": fields})
+    assert (caller.scope, caller.session, caller.typed) == ("work", "s", None)
+
+
+def test_a_caller_that_says_nothing_is_an_mcp_client() -> None:
+    caller = said.caller({})
+    assert (caller.host, caller.scope, caller.owner, caller.typed) == ("mcp", None, False, None)
+
+
+def test_a_folder_stands_for_its_scope(tmp_path: Path) -> None:
+    turn, _ = said.turn({"turn": {"prompt": "x", "folder": str(tmp_path)}}, NOW)
+    assert turn.scope is not None and len(turn.scope) == 12
+    turn, _ = said.turn({"turn": {"prompt": "x", "folder": str(tmp_path), "scope": "work"}}, NOW)
+    assert turn.scope == "work"
+
+
+# --- where it is met --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    import shutil
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp(prefix="cm-"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_a_database_is_met_at_one_place_of_its_own(runtime: Path) -> None:
+    one = socketpath.socket_path(Path("/data/one.db"))
+    assert one == socketpath.socket_path(Path("/data/one.db"))
+    assert one.parent == runtime / "clawmark"
+    assert one != socketpath.socket_path(Path("/data/two.db"))
+    assert len(os.fsencode(one)) <= 103
+
+
+@pytest.mark.parametrize("fault", ["open to others", "a link", "too long", "relative"])
+def test_a_folder_that_is_not_ours_alone_is_passed_over(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    if fault == "open to others":
+        (runtime / "clawmark").mkdir()
+        (runtime / "clawmark").chmod(0o777)
+    elif fault == "a link":
+        (runtime / "elsewhere").mkdir()
+        (runtime / "clawmark").symlink_to(runtime / "elsewhere")
+    elif fault == "too long":
+        (runtime / ("x" * 100)).mkdir()
+        monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime / ("x" * 100)))
+    else:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", "run")
+    assert not socketpath.socket_path(Path("/data/one.db")).is_relative_to(runtime)
+
+
+def test_the_folder_of_a_socket_is_made_for_its_owner_alone(runtime: Path) -> None:
+    previous = os.umask(0)
+    try:
+        socketpath.prepare(runtime / "clawmark" / "x.sock")
+    finally:
+        os.umask(previous)
+    assert (runtime / "clawmark").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("path", ["relative.sock", "/" + "x" * 200, "/proc/clawmark/x.sock"])
+def test_a_place_where_no_socket_can_stand_is_named(path: str) -> None:
+    with pytest.raises(UsageError, match="no socket can be made"):
+        socketpath.prepare(Path(path))
