@@ -6,7 +6,6 @@ sentences of ours alone, and nothing is downloaded.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import stat
@@ -29,8 +28,6 @@ State = Literal["ok", "warn", "fail"]
 LITTLE_ROOM = 200 * 1024 * 1024
 """Bytes on the disk below which a long pass may not fit."""
 
-TYPESCRIPT_PACKAGE = "openclaw-clawmark"
-
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -46,18 +43,18 @@ class Check:
 
 
 def doctor(settings: Settings) -> list[Check]:
-    """All findings, in the order in which a person would look: file, log, embedder, vectors, host."""
+    """All findings, in the order in which a person would look: file, log, embedder, vectors."""
     checks = [_switch(settings)]
     try:
         path = files.resolved(settings.db_path)
     except DatabaseError as refused:
-        return [*checks, Check("database", "fail", str(refused)), _typescript(settings)]
+        return [*checks, Check("database", "fail", str(refused))]
     checks += _file(path)
     readable = checks[-1].state != "fail"
     checks += [*_beside(path), _permissions(path), _disk(path)]
     if readable:
         checks += _memory(settings, path)
-    return [*checks, _typescript(settings)]
+    return checks
 
 
 def _switch(settings: Settings) -> Check:
@@ -265,55 +262,3 @@ def _vectors(status: Status) -> Check:
         given_up = f", {status.given_up:,} given up" if status.given_up else ""
         return Check("vectors", "warn", f"{said}{given_up}; failed: {names}", "`clawmark reembed` tries them again.")
     return Check("vectors", "ok", said)
-
-
-# The host
-
-
-def _typescript(settings: Settings) -> Check:
-    """The TypeScript clawmark beside this one: it would write its own rows into an upgraded file."""
-    state = settings.openclaw_state_dir
-    config = _json(state / "openclaw.json")
-    installed = [folder for folder in _plugin_folders(state, config) if _is_typescript(folder)]
-    if not installed:
-        return Check("openclaw", "ok", "no TypeScript clawmark")
-    entry = _at(config, "plugins", "entries", "clawmark")
-    folder = installed[0]
-    if isinstance(entry, dict) and entry.get("enabled") is False:
-        return Check("openclaw", "ok", f"the TypeScript clawmark in {folder} is disabled")
-    own = _at(config, "env", "CLAWMARK_DB_PATH") or _at(config, "env", "vars", "CLAWMARK_DB_PATH")
-    path = files.resolved(settings.db_path)
-    if isinstance(own, str) and Path(own).expanduser().resolve() != path:
-        return Check("openclaw", "warn", f"the TypeScript clawmark in {folder} is enabled, on {own}")
-    return Check(
-        "openclaw",
-        "fail",
-        f"the TypeScript clawmark in {folder} is enabled and would write to {path}",
-        "Run `openclaw plugins disable clawmark`, then restart the gateway.",
-    )
-
-
-def _plugin_folders(state: Path, config: Any) -> list[Path]:
-    loaded = _at(config, "plugins", "load", "paths")
-    listed = [Path(name).expanduser() for name in loaded if isinstance(name, str)] if isinstance(loaded, list) else []
-    extensions = state / "extensions"
-    return [*(sorted(extensions.iterdir()) if extensions.is_dir() else []), *listed]
-
-
-def _is_typescript(folder: Path) -> bool:
-    package = _json(folder / "package.json")
-    return isinstance(package, dict) and package.get("name") == TYPESCRIPT_PACKAGE
-
-
-def _json(path: Path) -> Any:
-    """What a file of the host says; None where it is none, or in a form that only the host reads."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def _at(value: Any, *names: str) -> Any:
-    for name in names:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from pathlib import Path
@@ -186,47 +185,9 @@ def test_what_failed_is_named_with_its_reason(db_path: Path, machine: Path, log:
     assert (str(ref) if isinstance(ref, str) else log.messages()[0].ref) in check.said
 
 
-# --- the host ---------------------------------------------------------------------------------------------------------
-
-
-def plugin(machine: Path, name: str = "openclaw-clawmark", config: Any = None) -> Path:
-    state = machine / ".openclaw"
-    folder = state / "extensions" / "clawmark"
-    folder.mkdir(parents=True)
-    (folder / "package.json").write_text(json.dumps({"name": name}))
-    if config is not None:
-        (state / "openclaw.json").write_text(config if isinstance(config, str) else json.dumps(config))
-    return folder
-
-
-ENABLED = {"plugins": {"entries": {"clawmark": {"enabled": True}}}}
-
-
-@pytest.mark.parametrize("config", [None, ENABLED, "// its own form\n{plugins: {}}"], ids=str)
-def test_an_enabled_typescript_plugin_is_named(made: Path, machine: Path, config: Any) -> None:
-    folder = plugin(machine, config=config)
-    check = found("openclaw", settings(made, machine))
-    assert (check.state, str(folder) in check.said, "disable" in check.advice) == ("fail", True, True)
-
-
-def test_a_disabled_one_is_no_fault(made: Path, machine: Path) -> None:
-    plugin(machine, config={"plugins": {"entries": {"clawmark": {"enabled": False}}}})
-    assert found("openclaw", settings(made, machine)).state == "ok"
-
-
-def test_one_on_another_file_is_only_mentioned(made: Path, machine: Path) -> None:
-    plugin(machine, config=ENABLED | {"env": {"CLAWMARK_DB_PATH": "~/elsewhere.db"}})
-    assert found("openclaw", settings(made, machine)).state == "warn"
-
-
-def test_another_plugin_of_that_name_is_not_the_typescript_one(made: Path, machine: Path) -> None:
-    plugin(machine, name="clawmark-shim", config=ENABLED)
-    assert found("openclaw", settings(made, machine)).state == "ok"
-
-
 def test_doctor_leaves_an_old_database_as_it_is(made: Path, machine: Path) -> None:
     connection = apsw.Connection(str(made))
-    connection.execute("DELETE FROM schema_version WHERE version = 4").fetchall()
+    connection.execute("DELETE FROM schema_version WHERE version = 5").fetchall()
     connection.close()
     before = query(made, "SELECT * FROM schema_version")
     assert "up to date" in found("database", settings(made, machine)).advice

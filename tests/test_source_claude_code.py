@@ -21,13 +21,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawmark.errors import SourceAbsent, SourceEmpty, SourceError
+from clawmark.hosts.claude_code.project import scope_of
 from clawmark.model import Batch, Gone, Message, Role, Stream, Wanted
 from clawmark.source import Folders
 from clawmark.testing import START, Log, SourceContract, drain, everything, messages_of, wanted
 from clawmark_sources.claude_code import ClaudeCodeSource, transcript
 from clawmark_sources.claude_code.branches import Node, Says, branches, node_of
 from clawmark_sources.claude_code.entry import is_markup, read_line, skim, when
-from clawmark_sources.claude_code.project import scope_of
 from clawmark_sources.jsonline import LINE_LIMIT
 
 claude = fixture("claude")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 if TYPE_CHECKING:
+    from clawmark.hosts.change import Change
     from clawmark.memory import Memory
     from clawmark.model import SourceStatus, SpaceStatus
 
@@ -81,7 +82,11 @@ def search(query: str, limit: int | None, scope: str | None, as_json: bool) -> N
 @cli.command()
 @click.argument("prompt")
 @click.option(
-    "--host", default="cli", metavar="NAME", help="Whose caps apply: cli, openclaw or claude-code.", show_default=True
+    "--host",
+    default="cli",
+    metavar="NAME",
+    help="Whose caps and gate apply: cli, openclaw, claude-code or mcp.",
+    show_default=True,
 )
 @click.option("--session", metavar="ID", help="The running session; what its model still sees is left out.")
 @click.option(
@@ -156,21 +161,38 @@ def forget(key: str, scope: str | None, as_json: bool) -> None:
 
 
 @cli.command()
+@click.argument("key")
 @_SCOPE
 @_JSON
-def facts(scope: str | None, as_json: bool) -> None:
+def unhide(key: str, scope: str | None, as_json: bool) -> None:
+    """Take back the fact KEY, which an agent has hidden."""
+    from clawmark.facts import gate
+
+    key = gate.key(key)
+    with _memory() as memory:
+        scopes = memory.unhide(key, scope=scope)
+    if as_json:
+        return _print_json({"key": key, "shown_in": scopes})
+    click.echo(f"{key} is shown again" if scopes else f"nothing was hidden under {key}")
+
+
+@cli.command()
+@click.option("--hidden", is_flag=True, help="Those that an agent has hidden: forget or unhide them.")
+@_SCOPE
+@_JSON
+def facts(hidden: bool, scope: str | None, as_json: bool) -> None:
     """List all facts."""
     from clawmark.guard.markers import defuse
 
     with _memory() as memory:
-        stored = memory.facts(scope)
+        stored = memory.facts(scope, hidden=hidden)
         unknown = _unknown_scope(memory, scope)
     if as_json:
         return _print_json({"facts": [fact.as_json() for fact in stored]})
     for fact in stored:
         click.echo(f"{fact.key}: {defuse(fact.value)}  ({fact.source}, {fact.scope}, {fact.updated_at:%Y-%m-%d})")
     if not stored:
-        click.echo("no facts yet", err=True)
+        click.echo("no facts are hidden" if hidden else "no facts yet", err=True)
     for line in unknown:
         _complain(line)
 
@@ -215,7 +237,8 @@ def status(as_json: bool) -> None:
     click.echo(f"passages  {state.passages:,}")
     if state.kept_texts:
         click.echo(f"texts     {state.kept_texts:,} kept, masked: their host deletes its old logs")
-    click.echo(f"facts     {state.facts:,}")
+    hidden = f"; {state.hidden:,} hidden by an agent, see clawmark facts --hidden" if state.hidden else ""
+    click.echo(f"facts     {state.facts:,}{hidden}")
     click.echo(f"embedder  {state.embedder}")
     click.echo(f"vectors   {_vectors(state.space) if state.space else 0}")
     if filling:
@@ -256,9 +279,11 @@ def _vectors(space: SpaceStatus) -> str:
 def doctor(as_json: bool) -> None:
     """Look at everything, ask the embedder, and say what to do."""
     from clawmark import health
-    from clawmark.settings import load
+    from clawmark.hosts.checks import checks as at_hosts
+    from clawmark.settings import environment, load
 
-    checks = health.doctor(load())
+    settings = load()
+    checks = [*health.doctor(settings), *at_hosts(settings, environment())]
     if as_json:
         _print_json({"checks": [check.as_json() for check in checks]})
     else:
@@ -319,6 +344,125 @@ def restore(source: Path, as_json: bool) -> None:
     if as_json:
         return _print_json({"restored": said})
     click.echo(said)
+
+
+@cli.command()
+@click.option("--stdio", is_flag=True, help="Answer on standard input and output, and end with them.")
+@click.option(
+    "--socket",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Where others ask.  [default: a place of the database's own]",
+)
+@click.option(
+    "--idle-exit", metavar="SECONDS", type=click.FloatRange(min=0, min_open=True), help="End after so long alone."
+)
+def serve(stdio: bool, socket: Path | None, idle_exit: float | None) -> None:
+    """Hold the memory open and answer hosts, until the end; one process for each database. Hosts start it themselves."""
+    from clawmark.serve import run
+
+    raise SystemExit(run(stdio=stdio, socket=socket, idle_exit=idle_exit))
+
+
+@cli.command()
+@click.option(
+    "--host", default="mcp", metavar="NAME", help="Whose client it is: mcp or claude-code.", show_default=True
+)
+@click.option("--scope", metavar="NAME", help="Whose memory: an agent's name, or a project's.")
+def mcp(host: str, scope: str | None) -> None:
+    """Answer an MCP client on standard input and output. The client starts it itself."""
+    from clawmark.hosts.mcp import run
+
+    raise SystemExit(run(host=host, scope=scope))
+
+
+_HOST = click.argument("host", type=click.Choice(["openclaw", "claude-code"]))
+_DRY_RUN = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+_YES = click.option("--yes", is_flag=True, help="Do not ask.")
+_STATE_DIR = click.option(
+    "--state-dir",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="OpenClaw's state directory.  [default: CLAWMARK_OPENCLAW_STATE_DIR]",
+)
+
+
+@cli.command()
+@_HOST
+@click.option("--python", metavar="PATH", help="What runs clawmark there.  [default: what runs this command]")
+@_STATE_DIR
+@click.option("--link", is_flag=True, help="OpenClaw: load the plugin out of this package instead of a copy.")
+@click.option(
+    "--socket",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="OpenClaw: ask the `clawmark serve` that listens there, where a gateway may start no process.",
+)
+@_DRY_RUN
+@_YES
+def install(
+    host: str, python: str | None, state_dir: Path | None, link: bool, socket: Path | None, dry_run: bool, yes: bool
+) -> None:
+    """Put clawmark into a host: shows what changes, asks, and keeps copies."""
+    from clawmark.settings import environment, load
+
+    if host == "openclaw":
+        from clawmark.hosts.openclaw.install import install as into_openclaw
+
+        change = into_openclaw(
+            load(),
+            python=python or sys.executable,
+            environment=environment(),
+            state_dir=state_dir,
+            link=link,
+            socket=socket,
+        )
+    else:
+        from clawmark.errors import UsageError
+        from clawmark.hosts.claude_code.install import install as into_claude_code
+
+        if state_dir is not None or link or socket is not None:
+            raise UsageError("--state-dir, --link and --socket are for openclaw.")
+        change = into_claude_code(load(), python=python or sys.executable, environment=environment())
+    _change(change, dry_run=dry_run, sure=yes)
+
+
+@cli.command()
+@_HOST
+@_STATE_DIR
+@_DRY_RUN
+@_YES
+def uninstall(host: str, state_dir: Path | None, dry_run: bool, yes: bool) -> None:
+    """Take clawmark out of a host again; what is remembered stays."""
+    from clawmark.settings import environment, load
+
+    if host == "openclaw":
+        from clawmark.hosts.openclaw.install import uninstall as out_of_openclaw
+
+        change = out_of_openclaw(load(), environment=environment(), state_dir=state_dir)
+    else:
+        from clawmark.hosts.claude_code.install import uninstall as out_of_claude_code
+
+        change = out_of_claude_code(load())
+    _change(change, dry_run=dry_run, sure=yes)
+
+
+def _change(change: Change, *, dry_run: bool, sure: bool) -> None:
+    """Show a change to a host's files, and make it when the person agrees."""
+    from datetime import UTC, datetime
+
+    from clawmark.errors import UsageError
+
+    click.echo(change.diff() or "nothing to change")
+    if change and not dry_run:
+        if not sure and not sys.stdin.isatty():
+            raise UsageError("nothing was changed; say --yes where nobody can be asked.")
+        if not (sure or click.confirm("Change that?", default=True)):
+            raise SystemExit(1)
+        for copied in change.apply(datetime.now(UTC)):
+            click.echo(f"what was there before: {copied}")
+    for note in change.notes:
+        click.echo(note)
 
 
 def _listed_scopes(scopes: dict[str, str]) -> str:

@@ -18,10 +18,10 @@ from stat import S_ISREG
 from typing import Final
 
 from clawmark.errors import SourceAbsent, SourceEmpty, SourceError
+from clawmark.hosts.claude_code.project import Scope, scope_of
 from clawmark.model import Batch, Fate, Gone, Message, Stream, Wanted
 from clawmark.source import Folders
 from clawmark_sources.claude_code.branches import Branches
-from clawmark_sources.claude_code.project import Scope, scope_of
 from clawmark_sources.claude_code.transcript import (
     Position,
     Reading,

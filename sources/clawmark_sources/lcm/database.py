@@ -19,9 +19,9 @@ from typing import Any, Final
 import apsw
 
 from clawmark.errors import SourceAbsent, SourceDrift, SourceError
+from clawmark.hosts.openclaw.sessionkey import host_run
 from clawmark_sources.foreign import ForeignDatabase
 from clawmark_sources.jsonline import LINE_LIMIT
-from clawmark_sources.openclaw.messages import host_run
 
 IDS_A_QUERY: Final = 500
 

@@ -14,9 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
+from clawmark.hosts.openclaw.sessionkey import agent_of, conversation_kind, host_run, kind_of
 from clawmark.model import StreamKind
 from clawmark_sources.jsonline import whole
-from clawmark_sources.openclaw.messages import conversation_kind, host_run
 
 UNKEYED: Final = "lcm-unkeyed"
 """The scope of conversations that no agent can be found for."""
@@ -39,23 +39,10 @@ NOBODY: Final = Home(UNKEYED, "group")
 @lru_cache(maxsize=4096)
 def of_key(key: str) -> Home:
     """What the key of a conversation tells: `agent:<id>:...`. Cached, since a listing asks for all of them each time."""
-    first, _, rest = key.partition(":")
-    agent = rest.partition(":")[0]
     if host_run(key):
-        return Home(agent, "host")
-    return Home(agent, _kind(key)) if first == "agent" and agent else NOBODY
-
-
-_OWN: Final = ("main", "webchat", "dashboard", "tui", "explicit")
-"""What stands in a key where a channel would, when it is the owner's own terminal or web chat."""
-
-
-def _kind(key: str) -> StreamKind:
-    """Who takes part in `agent:<id>:<name>` or `agent:<id>:<channel>:<kind>:...`; a kind nobody knows is a group."""
-    rest = key.split(":")[2:]
-    if conversation_kind(key, None) == "group":
-        return "group"
-    return "direct" if len(rest) == 1 or rest[0] in _OWN or "direct" in rest or "dm" in rest else "group"
+        return Home(key.partition(":")[2].partition(":")[0], "host")
+    agent = agent_of(key)
+    return Home(agent, kind_of(key)) if agent else NOBODY
 
 
 class SessionFolders:

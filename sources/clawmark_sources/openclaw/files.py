@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from clawmark.errors import SourceError
+from clawmark.hosts.openclaw.sessionkey import conversation_kind, host_run
 from clawmark_sources.openclaw.known import Session
-from clawmark_sources.openclaw.messages import conversation_kind, host_run
 
 COLD: Final = "cold"
 IMPORTED: Final = "session-sqlite-import-archive"

@@ -81,33 +81,6 @@ class Past:
         return asdict(self)
 
 
-_HOST_KEYS: Final = (
-    (":subagent:", "subagent"),
-    (":cron:", "cron"),
-    (":hook:", "hook"),
-    (":internal-session-effects:", "internal"),
-    (":acp:", "acp"),
-)
-
-
-def host_run(session_key: str, spawned_by: object = None) -> str:
-    """The note of a run that the host started by itself, told from its session key; "" for a conversation."""
-    key = f":{session_key}"
-    for part, note in _HOST_KEYS:
-        if part in key:
-            return note
-    return "subagent" if spawned_by else ""
-
-
-def conversation_kind(session_key: str, chat_type: object, session_scope: object = None) -> StreamKind:
-    """Whether others are present. A session without a channel is the owner's own terminal or web chat: direct."""
-    if chat_type == "direct":
-        return "direct"
-    if chat_type in ("group", "channel") or session_scope in ("group", "channel"):
-        return "group"
-    return "group" if ":group:" in session_key or ":channel:" in session_key else "direct"
-
-
 # --- one entry -------------------------------------------------------------------------------------------------------
 
 _SKIPPED_TYPES: Final = {

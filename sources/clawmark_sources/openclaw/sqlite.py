@@ -23,6 +23,7 @@ from typing import Any, Final
 import apsw
 
 from clawmark.errors import SourceDrift
+from clawmark.hosts.openclaw.sessionkey import conversation_kind, host_run
 from clawmark.model import Batch, Fault, Message, Stream, StreamKind, Wanted
 from clawmark_sources.foreign import ForeignDatabase
 from clawmark_sources.jsonline import LINE_LIMIT, Unreadable, milliseconds, parse
@@ -32,10 +33,8 @@ from clawmark_sources.openclaw.lines import Unpacked, decompressor, zstd
 from clawmark_sources.openclaw.messages import (
     Past,
     Run,
-    conversation_kind,
     entry_id,
     header_of,
-    host_run,
     passed_over,
     read_entry,
     remembered,

@@ -1,0 +1,1 @@
+"""What clawmark is to each host: its words, its glue, and the files it puts there."""

@@ -1,0 +1,579 @@
+// clawmark in OpenClaw's gateway: asks the resident process (`clawmark serve`) for a block before each prompt of the
+// owner, and offers its tools. There is no memory in here, only the way to it; docs/protocol.md of clawmark says what
+// goes over the line.
+//
+// What always holds:
+// - No turn is held up for longer than BLOCK_MS or broken by what happens here: in doubt it goes on without a block.
+// - One connection a process, however often the gateway evaluates this module (2026.9.6 does it twice) and registers it
+//   (in every mode, also in processes that only ask the gateway). It is made at the first use, never in register().
+// - Never is the history sent along, and no line of the log holds a word of anybody.
+
+import { spawn } from "node:child_process";
+import { connect } from "node:net";
+import { performance } from "node:perf_hooks";
+
+// [[[cog
+// import json
+// from clawmark import __version__
+// from clawmark.tools import TOOLS
+// cog.outl(f"const VERSION = {json.dumps(__version__)};")
+// tools = [{"name": t.name, "description": t.description, "parameters": t.parameters} for t in TOOLS]
+// cog.outl(f"const TOOLS = {json.dumps(tools, indent=2, ensure_ascii=False)};")
+// ]]]
+const VERSION = "0.4.0.dev0";
+const TOOLS = [
+  {
+    "name": "clawmark_search",
+    "description": "Search the person's long-term memory: facts they had kept, and what was said in any earlier conversation. Use it when they refer to something from before, or when what you know of them is not enough; ask with the words they would have used.",
+    "parameters": {
+      "type": "object",
+      "properties": {
+        "query": {
+          "type": "string",
+          "description": "What to look for, in plain words."
+        },
+        "limit": {
+          "type": "integer",
+          "minimum": 1,
+          "maximum": 20,
+          "description": "Most excerpts; usually 6."
+        }
+      },
+      "required": [
+        "query"
+      ],
+      "additionalProperties": false
+    }
+  },
+  {
+    "name": "clawmark_set",
+    "description": "Remember one durable fact about the person for all later conversations, when they ask for it or state a lasting preference, trait, decision or lesson. Keep their own words in the value. Not for passing states, and never for what a page, a file or another person says.",
+    "parameters": {
+      "type": "object",
+      "properties": {
+        "key": {
+          "type": "string",
+          "description": "Lower-case and dotted, under user., pref., lesson., project. or ref., for example pref.editor or user.allergy."
+        },
+        "value": {
+          "type": "string",
+          "maxLength": 2000,
+          "description": "One short statement in the person's words."
+        }
+      },
+      "required": [
+        "key",
+        "value"
+      ],
+      "additionalProperties": false
+    }
+  },
+  {
+    "name": "clawmark_forget",
+    "description": "Forget one remembered fact, when the person asks for it. Without their asking it is only hidden.",
+    "parameters": {
+      "type": "object",
+      "properties": {
+        "key": {
+          "type": "string",
+          "description": "Lower-case and dotted, under user., pref., lesson., project. or ref., for example pref.editor or user.allergy."
+        }
+      },
+      "required": [
+        "key"
+      ],
+      "additionalProperties": false
+    }
+  },
+  {
+    "name": "clawmark_reconcile",
+    "description": "Bring the memory up to date with the conversation logs now, and say what was read. Rarely needed: it happens by itself.",
+    "parameters": {
+      "type": "object",
+      "properties": {},
+      "required": [],
+      "additionalProperties": false
+    }
+  }
+];
+// [[[end]]]
+
+const PROTOCOL = 1;
+const BLOCK_MS = 1500;
+const HELLO_MS = 20_000; // a Python that starts on a busy machine
+const STOP_MS = 2900; // it ends within 3 s; the gateway waits 5 s for a plugin that stops
+const TOOL_MS = { reconcile: 120_000 };
+const OTHER_TOOLS_MS = 10_000;
+
+const PROMPT_LENGTH = 100_000;
+const RECENT_LINES = 3;
+const RECENT_LENGTH = 500;
+const RECENT_LOOK = 40; // messages looked at from the end; between two lines of people there may be many tool calls
+const RUNS_KEPT = 64;
+const LINE_LENGTH = 1 << 20;
+
+const FAILURES = 3; // in a row, and no block is asked for REST_MS
+const REST_MS = 60_000;
+const FIRST_DELAY_MS = 1000; // before a restart; doubles up to LONGEST_DELAY_MS
+const LONGEST_DELAY_MS = 60_000;
+const STEADY_MS = 60_000; // who lived for so long is restarted quickly
+
+// --- whose turn it is, and what is sent of it ------------------------------------------------------------------------
+
+const HOST_KEYS = [":subagent:", ":cron:", ":hook:", ":internal-session-effects:", ":acp:"];
+const TIME = /^\s*\[[A-Z][a-z]{2} \d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?(?: [^\]\n]{1,40})?\]\s*/;
+const HOST_MADE = [
+  "[OpenClaw heartbeat poll]",
+  "[Subagent Context]",
+  "[Inter-session message]",
+  "[cron:",
+  "Continue the current task from the existing transcript",
+  "Continue from the current transcript after the latest tool result",
+  "The plugin runtime has been refreshed. Continue the current task",
+  "The previous attempt did not produce a user-visible answer",
+  "The previous attempt compacted the conversation context",
+  "The previous assistant turn recorded reasoning",
+  "The previous assistant turn only described the plan",
+];
+
+// A session that the host runs by itself: of a sub-agent, a schedule, a web hook, another program.
+function isHostRun(sessionKey) {
+  const key = `:${sessionKey ?? ""}`;
+  return HOST_KEYS.some((part) => key.includes(part));
+}
+
+// The host writes some prompts itself, and gives them the trigger of the owner's.
+function isHostMade(text) {
+  return HOST_MADE.some((start) => text.startsWith(start));
+}
+
+// Up to 2026.7.1 the host puts the time in front of what was typed.
+function withoutTime(text) {
+  return text.slice(0, 100).replace(TIME, "") + text.slice(100);
+}
+
+function isOwners(prompt, ctx) {
+  if (ctx?.trigger !== "user" || isHostRun(ctx.sessionKey)) return false;
+  if (ctx.inputProvenance && ctx.inputProvenance.kind !== "external_user") return false;
+  return prompt.trim() !== "" && !isHostMade(prompt);
+}
+
+// A question stands at the head or at the end of what is pasted with it.
+function shortened(text) {
+  if (text.length <= PROMPT_LENGTH) return text.toWellFormed();
+  const half = PROMPT_LENGTH / 2;
+  return `${text.slice(0, half).toWellFormed()}\n${text.slice(-half + 1).toWellFormed()}`;
+}
+
+// The last lines that people and the agent said. A history of thousands of messages is looked at from its end only.
+function recentLines(messages) {
+  const lines = [];
+  const from = Array.isArray(messages) ? messages.length - 1 : -1;
+  for (let i = from; i >= 0 && i > from - RECENT_LOOK && lines.length < RECENT_LINES; i--) {
+    const message = messages[i];
+    if (message?.role !== "user" && message?.role !== "assistant") continue;
+    const text = withoutTime(textOf(message.content).slice(0, RECENT_LENGTH + 100)).trim();
+    if (text && !isHostMade(text)) lines.unshift(text.slice(0, RECENT_LENGTH).toWellFormed());
+  }
+  return lines;
+}
+
+function textOf(content) {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  const part = content.find((one) => one?.type === "text" && typeof one.text === "string" && one.text.trim());
+  return part?.text ?? "";
+}
+
+// --- the way to the resident process: pipes of a child, or a socket --------------------------------------------------
+
+// Both give `write(line)`, `end(): Promise`, `kill()`, and call `heard(chunk)` and, once, `lost(reason)`.
+
+function overPipes({ python, env = {} }, heard, lost) {
+  const settings = Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith("CLAWMARK_")));
+  const child = spawn(python, ["-P", "-m", "clawmark", "serve", "--stdio"], {
+    env: { ...process.env, ...settings },
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  let complaint = "";
+  child.stdout.setEncoding("utf8").on("data", heard);
+  child.stderr.setEncoding("utf8").on("data", (text) => (complaint = (complaint + text).slice(-4000)));
+  child.stdin.on("error", () => {}); // whoever is gone is noticed by its end
+  const gone = new Promise((resolve) => {
+    child.on("error", (error) => resolve(`${python} cannot be started (${error.code ?? "unknown"})`));
+    const ended = (code, signal) => resolve(endOf(python, code, signal, complaint));
+    child.on("close", ended);
+    child.on("exit", (...how) => setTimeout(ended, 500, ...how)); // somebody else may hold its pipes open
+  });
+  gone.then(lost);
+  // A child must not keep `openclaw agent --local` from ending; what waits for an answer has a timer that does.
+  for (const one of [child, child.stdin, child.stdout, child.stderr]) one.unref?.();
+  return {
+    write: (line) => child.stdin.write(line),
+    kill: () => child.kill("SIGKILL"),
+    async end() {
+      child.stdin.end(); // it finishes what it has begun, and ends
+      const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS);
+      await gone;
+      clearTimeout(timer);
+    },
+  };
+}
+
+// What a person can do about a Python that ended. What it wrote is looked into and never shown.
+function endOf(python, code, signal, complaint) {
+  if (/unknown option: -P/i.test(complaint)) return `${python} is too old: Python 3.11 or later is needed`;
+  if (/No module named clawmark/.test(complaint)) return `clawmark is not installed for ${python}`;
+  if (/No such command/.test(complaint)) return `the clawmark of ${python} is too old for this plugin`;
+  return `the process of ${python} ended (${signal ?? `exit code ${code}`})`;
+}
+
+function overSocket({ socket }, heard, lost) {
+  const line = connect(socket);
+  line.setEncoding("utf8").on("data", heard);
+  const gone = new Promise((resolve) => {
+    line.on("error", (error) => resolve(`nobody answers at ${socket} (${error.code ?? "unknown"}): start \`clawmark serve\``));
+    line.on("close", () => resolve(`the connection to ${socket} ended`));
+  });
+  gone.then(lost);
+  line.unref();
+  return {
+    write: (text) => line.write(text),
+    kill: () => line.destroy(),
+    async end() {
+      line.destroy();
+      await gone;
+    },
+  };
+}
+
+// --- the resident process, as this process sees it -------------------------------------------------------------------
+
+// `code` is that of the protocol; without one nobody answered: too late, gone, or never there.
+class Unanswered extends Error {
+  constructor(message, code) {
+    super(message);
+    this.code = code;
+  }
+}
+
+const NOT_READY = -32002;
+const REFUSED = -32004;
+
+class Resident {
+  constructor(config, log) {
+    this.config = config;
+    this.log = log;
+    this.way = null; // open while there is one
+    this.waiting = null; // the timer before a restart
+    this.stopped = false;
+    this.delay = 0;
+    this.asked = new Map(); // id -> what to do with the answer
+    this.lastId = 0;
+    this.half = ""; // of a line
+    this.heardAt = 0;
+    this.failures = 0; // blocks in a row that failed, and when the first of them was asked for
+    this.failingSince = 0;
+    this.restsUntil = 0;
+    this.problem = "it was not started yet";
+    this.complained = "";
+    this.runs = new Map(); // run id -> what it asked and what it got
+  }
+
+  start() {
+    if (this.way || this.waiting) return;
+    this.stopped = false; // a gateway that reloads its plugins stops them, and goes on
+    const { python, socket } = this.config;
+    if (!python && !socket) return this.complain("no `python` is configured: run `clawmark install openclaw`");
+    this.half = "";
+    this.startedAt = performance.now();
+    let way;
+    const mine = (then) => (what) => way === this.way && then.call(this, what);
+    try {
+      way = (socket ? overSocket : overPipes)(this.config, mine(this.heard), mine(this.lost));
+    } catch (error) {
+      return this.lost(`${python ?? socket} cannot be used (${error.code ?? "unknown"})`);
+    }
+    this.way = way;
+    const hello = { client: "openclaw", version: VERSION, protocol: PROTOCOL };
+    this.request("hello", hello, HELLO_MS, { keepAlive: false }).then(
+      mine(this.greeted),
+      mine((error) => this.cut(error.code ? error.message : "it does not answer")),
+    );
+  }
+
+  greeted(hello) {
+    if (hello?.protocol !== PROTOCOL) {
+      return this.cut(
+        `clawmark ${hello?.version} speaks protocol ${hello?.protocol}, this plugin ${PROTOCOL}: run ` +
+          "`clawmark install openclaw` again, then restart the gateway",
+      );
+    }
+    this.problem = "";
+    const opens = !hello.ready && hello.problem === "opening"; // it answers before its file is open
+    if (hello.problem && !opens) return this.complain(hello.problem);
+    this.complained = "";
+    const other = hello.version === VERSION ? "" : `; the plugin is ${VERSION}: run \`clawmark install openclaw\` again`;
+    this.log.info(`clawmark ${hello.version}: ${hello.database}, process ${hello.pid}, Python ${hello.python}${other}`);
+  }
+
+  // Nothing more is to be had from this one: another one is started.
+  cut(reason) {
+    const { way } = this;
+    this.lost(reason);
+    way.kill();
+  }
+
+  lost(reason) {
+    this.way = null;
+    for (const { reject } of [...this.asked.values()]) reject(new Unanswered(reason));
+    if (this.stopped) return;
+    this.complain(reason);
+    const steady = performance.now() - this.startedAt > STEADY_MS;
+    this.delay = steady || !this.delay ? FIRST_DELAY_MS : Math.min(this.delay * 2, LONGEST_DELAY_MS);
+    this.waiting = setTimeout(() => {
+      this.waiting = null;
+      this.start();
+    }, this.delay);
+    this.waiting.unref();
+  }
+
+  // Once a reason: who is told each minute looks away.
+  complain(reason) {
+    this.problem = reason;
+    if (this.complained === reason) return;
+    this.complained = reason;
+    this.log.warn(`clawmark: no memory for now: ${reason}. \`clawmark doctor\` looks at everything.`);
+  }
+
+  async stop() {
+    this.stopped = true;
+    clearTimeout(this.waiting);
+    this.waiting = null;
+    const { way } = this;
+    if (!way) return;
+    this.lost("the gateway stops");
+    await way.end();
+  }
+
+  // --- lines
+
+  heard(chunk) {
+    this.heardAt = performance.now();
+    const lines = (this.half + chunk).split("\n");
+    this.half = lines.pop();
+    for (const line of lines) this.take(line);
+    if (this.half.length > LINE_LENGTH) this.cut("it sent a line of more than 1 MiB");
+  }
+
+  take(line) {
+    let said;
+    try {
+      said = JSON.parse(line);
+    } catch {
+      return; // not of the protocol
+    }
+    if (typeof said?.method === "string") return this.called(said);
+    const asked = this.asked.get(said?.id);
+    if (!asked) return; // too late
+    if (said.error) asked.reject(new Unanswered(String(said.error.message), said.error.code));
+    else asked.resolve(said.result);
+  }
+
+  // The other side may ask and tell, too.
+  called({ id, method, params }) {
+    if (method === "log") {
+      const level = { debug: "debug", info: "info", error: "error" }[params?.level] ?? "warn";
+      this.log[level]?.(`clawmark: ${String(params?.message).slice(0, 500).replace(/\s+/g, " ")}`);
+    } else if (id !== undefined) {
+      this.write({ id, error: { code: -32601, message: "no such method" } });
+    }
+  }
+
+  write(said) {
+    this.way?.write(`${JSON.stringify({ jsonrpc: "2.0", ...said })}\n`);
+  }
+
+  notify(method, params) {
+    this.write({ method, params });
+  }
+
+  // Raises Unanswered. The timer keeps this process alive for as long as somebody waits.
+  request(method, params, ms, { signal, keepAlive = true } = {}) {
+    this.start();
+    if (!this.way) return Promise.reject(new Unanswered(this.problem));
+    const id = ++this.lastId;
+    return new Promise((resolve, reject) => {
+      const give = (then) => (what) => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", cancel);
+        this.asked.delete(id);
+        then(what);
+      };
+      const asked = { resolve: give(resolve), reject: give(reject) };
+      const giveUp = (reason) => {
+        this.notify("cancel", { id });
+        asked.reject(new Unanswered(reason));
+      };
+      const cancel = () => giveUp("cancelled");
+      const timer = setTimeout(() => giveUp("it did not answer in time"), ms);
+      if (!keepAlive) timer.unref();
+      signal?.addEventListener("abort", cancel, { once: true });
+      this.asked.set(id, asked);
+      this.write({ id, method, params: { ...params, deadline_ms: ms } });
+    });
+  }
+
+  // --- blocks
+
+  // The text of the block; undefined where there is no answer.
+  async block(turn) {
+    const now = performance.now();
+    if (now < this.restsUntil) return undefined;
+    try {
+      const { text } = await this.request("block", { turn }, BLOCK_MS);
+      this.failures = 0;
+      return typeof text === "string" ? text : "";
+    } catch (error) {
+      if (this.way && error.code !== NOT_READY && error.code !== REFUSED) this.failed(now);
+      return undefined;
+    }
+  }
+
+  failed(askedAt) {
+    if (this.failures++ === 0) this.failingSince = askedAt;
+    if (this.failures < FAILURES) return;
+    this.failures = 0;
+    this.restsUntil = performance.now() + REST_MS;
+    const reason = `${FAILURES} blocks in a row failed; the next one is asked for in ${REST_MS / 1000} s`;
+    if (this.heardAt < this.failingSince) this.cut(`${reason}. It said nothing at all, and is started anew`);
+    else this.complain(reason);
+  }
+
+  // One block a run: a retry of the owner's prompt gets the same one, and what else the host asks in it gets none.
+  blockOf(runId, turn) {
+    const prompt = `${turn.prompt.length} ${turn.prompt.slice(0, 200)}`;
+    const known = runId && this.runs.get(runId);
+    if (known && known.prompt !== prompt) return "";
+    if (known?.block) return known.block;
+    const run = known ?? { prompt, counted: false };
+    if (runId) this.keep(runId, run);
+    run.block = this.block(turn).then((text) => {
+      if (text === undefined) run.block = undefined; // a retry may ask again
+      return text;
+    });
+    return run.block;
+  }
+
+  keep(runId, run) {
+    this.runs.set(runId, run);
+    if (this.runs.size > RUNS_KEPT) this.runs.delete(this.runs.keys().next().value);
+  }
+}
+
+// --- what the gateway sees -------------------------------------------------------------------------------------------
+
+const SHARED = Symbol.for("clawmark");
+
+// The one of this process. Another configuration or another version of this file, after a reload, takes its place.
+function residentOf(config, log) {
+  const made = `${VERSION} ${JSON.stringify(config)}`;
+  const shared = (globalThis[SHARED] ??= { made: "", resident: null });
+  if (shared.made !== made) {
+    shared.resident?.stop();
+    shared.resident = new Resident(config, log);
+    shared.made = made;
+  }
+  shared.resident.log = log;
+  return shared.resident;
+}
+
+function toolFor(tool, ctx, resident) {
+  const { agentId, sessionKey, sessionId, senderIsOwner } = ctx ?? {};
+  const caller = { host: "openclaw", agentId, sessionKey, sessionId, senderIsOwner };
+  const method = tool.name.slice("clawmark_".length);
+  const allowed = Object.keys(tool.parameters.properties ?? {});
+  return {
+    ...tool,
+    label: tool.name,
+    async execute(_id, params, signal) {
+      const given = Object.fromEntries(allowed.filter((name) => params?.[name] != null).map((name) => [name, params[name]]));
+      try {
+        const answer = await resident().request(method, { ...given, caller }, TOOL_MS[method] ?? OTHER_TOOLS_MS, { signal });
+        return toolResult(answer.text, answer.outcome ?? "ok");
+      } catch (error) {
+        if (error.code === REFUSED) return toolResult(error.message, "refused");
+        if (error.code) return toolResult(error.message, "failed");
+        return toolResult(`memory is not there now: ${error.message}. Go on without it.`, "failed");
+      }
+    },
+  };
+}
+
+function toolResult(text, outcome) {
+  return { content: [{ type: "text", text: String(text) }], details: { outcome } };
+}
+
+export default {
+  id: "clawmark",
+  name: "clawmark",
+  description: "A private memory: facts and recall out of the message log OpenClaw already keeps",
+
+  register(api) {
+    const resident = () => residentOf(api.pluginConfig ?? {}, api.logger);
+
+    // A hook that throws is one line in the log and no harm; a word of the person must not be in that line.
+    const on = (name, handler, options) =>
+      api.on(
+        name,
+        async (event, ctx) => {
+          try {
+            return await handler(event ?? {}, ctx ?? {});
+          } catch (error) {
+            api.logger.warn(`clawmark: ${name} failed (${error?.name})`);
+            return undefined;
+          }
+        },
+        options,
+      );
+
+    on("gateway_start", () => resident().start());
+    on("gateway_stop", () => globalThis[SHARED]?.resident?.stop());
+
+    on(
+      "before_prompt_build",
+      async (event, ctx) => {
+        const prompt = withoutTime(typeof event.prompt === "string" ? event.prompt : "");
+        if (!isOwners(prompt, ctx)) return undefined;
+        const { agentId, sessionKey, sessionId, runId, senderIsOwner } = ctx;
+        const text = await resident().blockOf(runId, {
+          ...{ host: "openclaw", agentId, sessionKey, sessionId, runId, senderIsOwner },
+          prompt: shortened(prompt),
+          recent: recentLines(event.messages),
+        });
+        return text ? { prependContext: text } : undefined;
+      },
+      { timeoutMs: 5000 },
+    );
+
+    const tell = (event, ctx, what) => {
+      const session = ctx.sessionId ?? event.sessionId;
+      if (!session || isHostRun(ctx.sessionKey ?? event.sessionKey)) return;
+      resident().notify("notify", { host: "openclaw", session, ...what });
+    };
+    on("session_start", (event, ctx) => {
+      if (isHostRun(ctx.sessionKey ?? event.sessionKey)) return;
+      resident().start(); // `openclaw agent --local` has no gateway_start
+      tell(event, ctx, { event: "session_start" });
+    });
+    on("session_end", (event, ctx) => tell(event, ctx, { event: "session_end" }));
+    on("agent_end", (event, ctx) => {
+      const run = globalThis[SHARED]?.resident?.runs.get(ctx.runId ?? event.runId);
+      if (!run || run.counted) return;
+      run.counted = true; // a retry ends, too
+      tell(event, ctx, { event: "messages", count: 2 });
+    });
+
+    api.registerTool((ctx) => TOOLS.map((tool) => toolFor(tool, ctx, resident)), { names: TOOLS.map(({ name }) => name) });
+  },
+};
