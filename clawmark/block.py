@@ -6,7 +6,7 @@ the finished text, and with nothing to say the block is the empty string.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, tzinfo
 
 from clawmark.facts.ladder import STRENGTH, effective_confidence
@@ -15,6 +15,8 @@ from clawmark.keys import PREFIXES
 from clawmark.model import SHARED, Block, Excerpt, Fact
 from clawmark.profile import Profile
 from clawmark.text import cut, likeness
+
+Length = Callable[[str], int]
 
 SPEAKER = 40
 FACT_LINE = 700
@@ -46,35 +48,35 @@ def build(
     recalled = [e for e in recalled if likeness(e.excerpt) not in known]
     head, tail = markers.opening(nonce), markers.closing(nonce)
     room = profile.total - len(head) - len(tail) - 2
-    fact_lines, shown = _facts(facts, min(room, profile.facts), zone)
-    room -= sum(len(line) + 1 for line in fact_lines)
-    recall_lines, used = _recalled(recalled, room, zone)
+    fact_lines, shown = _facts(facts, min(room, profile.facts), zone, profile.length)
+    room -= sum(profile.length(line) + 1 for line in fact_lines)
+    recall_lines, used = _recalled(recalled, room, zone, profile.length)
     if not fact_lines and not recall_lines:
         return Block("")
     text = "\n".join([head, *fact_lines, *recall_lines, tail])
     return Block(text, tuple(facts[:shown]), tuple(recalled[:used]), len(facts) - shown)
 
 
-def _facts(facts: Sequence[Fact], room: int, zone: tzinfo | None) -> tuple[list[str], int]:
+def _facts(facts: Sequence[Fact], room: int, zone: tzinfo | None, length: Length) -> tuple[list[str], int]:
     lines = [_fact_line(fact, zone) for fact in facts]
-    taken = _that_fit(lines, room - len(markers.FACTS) - 1)
+    taken = _that_fit(lines, room - len(markers.FACTS) - 1, length)
     if taken < len(lines):
-        taken = _that_fit(lines, room - len(markers.FACTS) - 1 - len(_more(len(lines))) - 1)
+        taken = _that_fit(lines, room - len(markers.FACTS) - 1 - len(_more(len(lines))) - 1, length)
     if not taken:
         return [], 0
     more = [_more(len(lines) - taken)] if taken < len(lines) else []
     return [markers.FACTS, *lines[:taken], *more], taken
 
 
-def _recalled(recalled: Sequence[Excerpt], room: int, zone: tzinfo | None) -> tuple[list[str], int]:
+def _recalled(recalled: Sequence[Excerpt], room: int, zone: tzinfo | None, length: Length) -> tuple[list[str], int]:
     lines = [_excerpt_line(excerpt, zone) for excerpt in recalled]
-    taken = _that_fit(lines, room - len(markers.RECALLED) - 1)
+    taken = _that_fit(lines, room - len(markers.RECALLED) - 1, length)
     return ([markers.RECALLED, *lines[:taken]], taken) if taken else ([], 0)
 
 
-def _that_fit(lines: Sequence[str], room: int) -> int:
+def _that_fit(lines: Sequence[str], room: int, length: Length) -> int:
     for count, line in enumerate(lines):
-        room -= len(line) + 1
+        room -= length(line) + 1
         if room < 0:
             return count
     return len(lines)

@@ -75,15 +75,27 @@ def clean(message: Message, rules: Rules = Rules()) -> Kept | Dropped:
     return Kept(result, author or None)
 
 
+QUERY_HEAD, QUERY_TAIL = 24_000, 8_000
+"""Characters of a prompt that are cleaned."""
+
+
 def query(text: str, rules: Rules = Rules()) -> str:
-    """`text` of a prompt as it may be searched with and embedded; "" where a message like it would be left out."""
-    result = _allowed(text, rules)
-    return "" if isinstance(result, Dropped) else result
+    """`text` of a prompt as it may be searched with and embedded; "" where a message like it would be left out.
+
+    Of a very long one head and tail alone: far more than is asked with, so nothing that is cut in two is near it.
+    """
+    if len(text) > QUERY_HEAD + QUERY_TAIL:
+        head, tail = text[:QUERY_HEAD], text[-QUERY_TAIL:]
+        if any(mark in text.lower() for mark in SKIP_MARKS) or any(path in text for path in rules.never_index_paths):
+            return ""
+        text = f"{head}\n{tail}"
+    return again(text, rules)
 
 
 def again(text: str, rules: Rules = Rules()) -> str:
     """A text that was cleaned once, as today's rules leave it; "" where they leave nothing."""
-    return query(text, rules)
+    result = _allowed(text, rules)
+    return "" if isinstance(result, Dropped) else result
 
 
 def _allowed(text: str, rules: Rules) -> str | Dropped:

@@ -1,6 +1,6 @@
 """Asks the resident process; what hosts' hooks run, and what the MCP server stands on.
 
-    <python> -I -S <this file> HOST --socket PATH [--budget SECONDS]
+    <python> -I -S <this file> HOST --socket PATH [--database PATH] [--budget SECONDS]
 
 passes the hook's JSON on and prints what the hook is to print. Whatever happens it ends with 0 and within its budget,
 printing nothing where there is no answer. It starts a resident process where none runs.
@@ -30,6 +30,16 @@ GRACE = 0.25
 FAULT, LATE = -32603, -32001
 IDLE_SECONDS = "3600"
 
+START_SECONDS = 10.0
+"""How long a call with much time waits for a process that starts: meanwhile nobody else starts one."""
+
+RESTING_SECONDS = 30.0
+"""Where a process that was started cannot serve, none is started for so long: a lasting fault must not cost each prompt
+its whole budget."""
+
+RESTING_BESIDE = 5.0
+"""As long where another one serves that cannot be reached: most of those only just end."""
+
 
 class Failure(Exception):
     """The resident process answered with an error, or not at all. `code` and `data` as in docs/protocol.md."""
@@ -44,30 +54,65 @@ class Failure(Exception):
 # --- one connection ---------------------------------------------------------------------------------------------------
 
 
-def connect(path: str, until: float, *, start: bool = True) -> Any:
-    """A connected socket; None where nobody listens by then, although one was started."""
-    import _socket
+def connect(path: str, until: float, *, database: str = "", start: bool = True) -> Any:
+    """A connected socket; None where nobody listens by then, or where one that was started cannot serve.
 
+    database: whose resident process is asked. It may have been started elsewhere, and listen at another place than `path`.
+    """
     starter = None
     try:
         while True:
-            connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-            try:
-                connection.settimeout(max(0.001, until - time.monotonic()))
-                connection.connect(path)
-                if is_ours(connection):
-                    return connection
-            except OSError:
-                pass
-            connection.close()
+            connection = _connected(path, until) or _connected_elsewhere(path, database, until)
+            if connection is not None:
+                return connection
+            if start and _is_resting(path):
+                return None
             if start and starter is None:
-                starter = _started(path)
+                starter = _started(path, database)
+            if starter is not None and starter.has_failed():
+                return None
             if time.monotonic() + PAUSE >= until:
+                if starter is not None:
+                    starter.give_up()
                 return None
             time.sleep(PAUSE)
     finally:
-        if starter is not None and starter >= 0:
-            os.close(starter)  # from here on another one may start one
+        if starter is not None:
+            starter.close()
+
+
+def _connected(path: str, until: float) -> Any:
+    """A connected socket; None where nobody listens now."""
+    import _socket
+
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        connection.settimeout(max(0.001, until - time.monotonic()))
+        connection.connect(path)
+        if is_ours(connection):
+            return connection
+    except OSError:
+        pass
+    connection.close()
+    return None
+
+
+def _connected_elsewhere(path: str, database: str, until: float) -> Any:
+    """A connection to where the resident process says that it listens, in its file beside the database."""
+    if not database:
+        return None
+    import json
+
+    try:
+        handle = os.open(database + ".serve", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            is_own = os.fstat(handle).st_uid == os.geteuid()
+            named = json.loads(os.read(handle, 4096))["socket"] if is_own else None
+        finally:
+            os.close(handle)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return _connected(named, until) if isinstance(named, str) and named.startswith("/") and named != path else None
 
 
 def is_ours(connection: Any) -> bool:
@@ -82,11 +127,54 @@ def is_ours(connection: Any) -> bool:
     return int.from_bytes(said[4:8], sys.byteorder) == os.geteuid()
 
 
-def _started(path: str) -> int:
-    """Start a resident process unless somebody does just now: of many hooks at once one is enough.
+class _Starter:
+    """Who starts a resident process; while it lives nobody else does.
 
-    Gives the descriptor whose lock says so; -1 where somebody else has it, or it cannot be had.
+    handle    `<socket>.start`, locked; None = somebody else starts one just now, or nobody can
+    process   what was started; None = nothing
+    is_vain   nothing can be started here
     """
+
+    def __init__(self, handle: int | None, process: Any = None, *, is_vain: bool = False) -> None:
+        self._handle = handle
+        self._process = process
+        self._is_vain = is_vain
+
+    def has_failed(self) -> bool:
+        """Whether there is nothing to wait for. Who finds another resident process ends with 0: that one is waited for."""
+        if self._process is not None and self._process.returncode:
+            self._rest(RESTING_SECONDS)
+            return True
+        return self._is_vain
+
+    def give_up(self) -> None:
+        """Nobody listens in time: a process that still starts is left to it, one that is gone is no help next time."""
+        if self._process is not None and self._process.returncode is not None:
+            self._rest(RESTING_BESIDE)
+
+    def close(self) -> None:
+        """From here on another one may start one."""
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _rest(self, seconds: float) -> None:
+        """The time of the file, which all processes see, is the end of the rest."""
+        if self._handle is not None:
+            end = time.time() + seconds
+            os.utime(self._handle, (end, end))
+
+
+def _is_resting(path: str) -> bool:
+    try:
+        left = os.lstat(path + ".start").st_mtime - time.time()
+    except OSError:
+        return False
+    return 0 < left <= RESTING_SECONDS  # more where the clock was set back
+
+
+def _started(path: str, database: str = "") -> _Starter:
+    """Start a resident process unless somebody does just now: of many hooks at once one is enough."""
     import fcntl
 
     handle = -1
@@ -94,26 +182,29 @@ def _started(path: str) -> int:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         handle = os.open(path + ".start", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except OSError as error:
         if handle >= 0:
             os.close(handle)
-        return -1
+        return _Starter(None, is_vain=not isinstance(error, BlockingIOError))
     import subprocess
     import threading
 
+    # -E -P: no code comes from where the host was started, whatever PYTHONPATH says.
+    command = [sys.executable, "-E", "-P", "-m", "clawmark", "serve", "--socket", path, "--idle-exit", IDLE_SECONDS]
     try:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "clawmark", "serve", "--socket", path, "--idle-exit", IDLE_SECONDS],
+            command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd="/",
+            env={**os.environ, "CLAWMARK_DB_PATH": database} if database else None,
             start_new_session=True,
         )
     except OSError:
-        return handle
+        return _Starter(handle, is_vain=True)
     threading.Thread(target=process.wait, daemon=True).start()  # it ends at once where there is a resident process
-    return handle
+    return _Starter(handle, process)
 
 
 def exchange(connection: Any, line: bytes, until: float) -> bytes:
@@ -139,11 +230,12 @@ def exchange(connection: Any, line: bytes, until: float) -> bytes:
 class Connection:
     """The resident process at a socket, for many threads: each call has a connection to itself, kept for the next one."""
 
-    def __init__(self, path: str, *, start: bool = True) -> None:
-        """start: where nobody listens, start one."""
+    def __init__(self, path: str, *, database: str = "", start: bool = True) -> None:
+        """database, start: as for `connect`."""
         import threading
 
         self._path = path
+        self._database = database
         self._start = start
         self._lock = threading.Lock()
         self._idle: list[Any] = []
@@ -172,7 +264,8 @@ class Connection:
     def _exchanged(self, line: bytes, until: float) -> bytes:
         """Twice where the other end went away meanwhile: all that can be asked may be asked once more."""
         for _ in range(2):
-            connection = self._kept() or connect(self._path, until, start=self._start)
+            soon = min(until, time.monotonic() + START_SECONDS)
+            connection = self._kept() or connect(self._path, soon, database=self._database, start=self._start)
             if connection is None:
                 raise Failure(FAULT, "the resident process cannot be reached; `clawmark doctor` says why")
             try:
@@ -208,7 +301,7 @@ _BEFORE, _AFTER = b'{"jsonrpc":"2.0","id":1,"result":{"stdout":', b"}}"
 """How the resident process writes the answer to a hook."""
 
 
-def answer(host: str, event: bytes, path: str, until: float) -> str:
+def answer(host: str, event: bytes, path: str, until: float, database: str = "") -> str:
     """What a hook prints. `event` is JSON, passed on as it is: in JSON a line feed can only be a blank."""
     milliseconds = int((until - time.monotonic()) * 1000)
     said = event.strip().replace(b"\r", b" ").replace(b"\n", b" ")
@@ -221,7 +314,7 @@ def answer(host: str, event: bytes, path: str, until: float) -> str:
     )
     if len(line) > MOST_BYTES:
         return ""
-    connection = connect(path, until)
+    connection = connect(path, until, database=database)
     if connection is None:
         return ""
     found = exchange(connection, line, until)
@@ -232,13 +325,23 @@ def answer(host: str, event: bytes, path: str, until: float) -> str:
     return str(scanstring(found.decode(), len(_BEFORE) + 1)[0])
 
 
+def hold_standard_descriptors() -> None:
+    """Open 0, 1 and 2 where the host closed them: the next file or socket would get the number, and be written to."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+
+
 def main(arguments: list[str]) -> None:
     """Ends the process, with 0: a hook that fails must not hold the host up."""
     until = time.monotonic() + BUDGET
     try:
-        host, path, budget = _understood(arguments)
+        hold_standard_descriptors()
+        host, path, database, budget = _understood(arguments)
         until += budget - BUDGET
-        printed = answer(host, _read(until), path, until).encode()
+        printed = answer(host, _read(until), path, until, database).encode()
         while printed:
             printed = printed[os.write(1, printed) :]
     except Exception as failed:  # noqa: BLE001 - a host's hook: nothing of ours may reach the host but an answer
@@ -248,15 +351,18 @@ def main(arguments: list[str]) -> None:
         os._exit(0)
 
 
-def _understood(arguments: list[str]) -> tuple[str, str, float]:
-    usage = "usage: client.py HOST --socket PATH [--budget SECONDS]"
+def _understood(arguments: list[str]) -> tuple[str, str, str, float]:
+    usage = "usage: client.py HOST --socket PATH [--database PATH] [--budget SECONDS]"
     options = dict(zip(arguments[1::2], arguments[2::2], strict=False))
     host, path = (arguments or [""])[0], options.get("--socket", "")
     if not host.replace("-", "").isalnum() or not host.isascii() or not path.startswith("/"):
         raise ValueError(usage)
-    if len(arguments) != 1 + 2 * len(options) or not options.keys() <= {"--socket", "--budget"}:
+    if len(arguments) != 1 + 2 * len(options) or not options.keys() <= {"--socket", "--database", "--budget"}:
         raise ValueError(usage)
-    return host, path, min(max(float(options.get("--budget", BUDGET)), 0.0), 60.0)
+    budget = float(options.get("--budget", BUDGET))
+    if not budget >= 0:  # no number at all is among these
+        raise ValueError(usage)
+    return host, path, options.get("--database", ""), min(budget, 60.0)
 
 
 def _read(until: float) -> bytes:

@@ -50,6 +50,8 @@ def doctor(settings: Settings) -> list[Check]:
     except DatabaseError as refused:
         return [*checks, Check("database", "fail", str(refused))]
     checks += _file(path)
+    if checks[-1].state == "warn":  # there is nothing to look at yet
+        return checks
     readable = checks[-1].state != "fail"
     checks += [*_beside(path), _permissions(path), _disk(path)]
     if readable:
@@ -71,7 +73,7 @@ def _file(path: Path) -> list[Check]:
     """Reads every page. The last check says whether the rest can be asked."""
     try:
         if not db.is_there(path):
-            return [Check("database", "fail", f"{path} is not there yet", "Run `clawmark sync`.")]
+            return [Check("database", "warn", f"{path} is not there yet", "Run `clawmark sync`.")]
         recovery.must_be_ours(path)
         try:
             return _pages(path, leave_no_trace=True)

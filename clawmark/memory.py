@@ -59,7 +59,20 @@ from clawmark.recall.meaning import Meaning
 from clawmark.recall.search import Query, recall, shortened
 from clawmark.settings import Settings, load
 from clawmark.source import Alternatives, Folders, MessageSource, made, named, select
-from clawmark.store import copy, db, events, facts, files, keyfile, passages, recovery, sessions, sidecar, streams
+from clawmark.store import (
+    copy,
+    db,
+    events,
+    facts,
+    files,
+    keyfile,
+    migrations,
+    passages,
+    recovery,
+    sessions,
+    sidecar,
+    streams,
+)
 from clawmark.text import cut
 
 if TYPE_CHECKING:
@@ -107,6 +120,7 @@ class Memory:
         self._lock = threading.RLock()
         self._jobs = threading.RLock()
         self._fallback_secret = os.urandom(32)
+        self._not_noted = ""
         self._connection: apsw.Connection | None = None
         self._file: tuple[int, ...] | None = None
         self._meaning = Meaning(settings, embedder)
@@ -147,6 +161,11 @@ class Memory:
             if self._connection is not None:
                 self._connection.close()
             self._connection = None
+
+    def changes(self) -> tuple[int, ...]:
+        """A mark that is another one whenever anybody may have changed what the database holds."""
+        with self._reading() as connection:
+            return (*(self._file or ()), connection.pragma("data_version"))
 
     # Jobs
 
@@ -346,7 +365,11 @@ class Memory:
                     sessions.put(connection, turn.host, turn.session, scope, new, now)
                 self._note_recall(connection, turn, block, scope, now)
         except DatabaseError as failed:
-            log.warning("shown_not_noted reason=%s", failed)
+            if str(failed) != self._not_noted:  # once a reason, not once a prompt
+                log.warning("shown_not_noted reason=%s", failed)
+            self._not_noted = str(failed)
+        else:
+            self._not_noted = ""
 
     def _note_recall(self, connection: apsw.Connection, turn: Turn, block: Block, scope: str, now: datetime) -> None:
         """One event a prompt: reason, scores and refs, never text."""
@@ -496,7 +519,7 @@ class Memory:
             observed = max(observed, old.reinforced_at)
         statement = ladder.Statement(key, value, CONFIDENCE[writer], writer, scope, observed)
         outcome, fact = ladder.apply(old, statement, now)
-        everybodys = facts.get(connection, key, SHARED) if writer != "user" and scope != SHARED else None
+        everybodys = facts.get(connection, key, SHARED, deleted=True) if writer != "user" and scope != SHARED else None
         if "conflict_skip" in (outcome, ladder.decide(everybodys, statement)):
             raise Refused("CONFLICT_SKIP", "what is stored is the person's own word, or was said later")
         facts.put(connection, fact)
@@ -609,6 +632,7 @@ class Memory:
                 for line in recovery.ensure(self.path, self._clock):
                     log.warning("%s", line)
             with db.opened(self.path) as connection:
+                db.refuse_newer(connection, self.path, migrations.LATEST)  # another version may have come meanwhile
                 yield connection
 
     @contextmanager

@@ -27,6 +27,7 @@ class Gate:
 class Profile:
     """total and facts are caps in characters; excerpts is the most that are recalled at once.
 
+    utf16         the host counts a character beyond the first 65,536 twice, as JavaScript does
     keeps_block   the host's transcript keeps the block, so nothing is shown twice in a session
     """
 
@@ -35,11 +36,16 @@ class Profile:
     excerpts: int = 6
     gate: Gate | None = None
     keeps_block: bool = False
+    utf16: bool = False
+
+    def length(self, text: str) -> int:
+        """Of a text, as the host counts it."""
+        return len(text.encode("utf-16-le", "surrogatepass")) // 2 if self.utf16 else len(text)
 
 
 PROFILES = {
     "openclaw": Profile(),
-    "claude-code": Profile(total=9_500, excerpts=3, gate=Gate(60, 60.0, 5), keeps_block=True),
+    "claude-code": Profile(total=9_500, excerpts=3, gate=Gate(60, 60.0, 5), keeps_block=True, utf16=True),
     "mcp": Profile(),
     "cli": Profile(),
 }

@@ -110,6 +110,7 @@ TOOLS: Final = (
 
 def search(memory: Memory, caller: Caller, query: str, limit: int | None = None) -> Answer:
     """What bears on `query`, within what this caller may see."""
+    _is_on(memory)
     _text("query", query)
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
         raise UsageError("limit is a whole number.")
@@ -126,6 +127,7 @@ def set_fact(memory: Memory, caller: Caller, key: str, value: str) -> Answer:
 
     Raises Refused; NOT_OWNER where others are in the conversation and the owner did not say it.
     """
+    _is_on(memory)
     _text("key", key)
     _text("value", value)
     said = supporting(key, value, caller.typed) if caller.typed else None
@@ -142,7 +144,10 @@ def set_fact(memory: Memory, caller: Caller, key: str, value: str) -> Answer:
 
 def forget(memory: Memory, caller: Caller, key: str, now: datetime) -> Answer:
     """Erase a fact for good where the owner just asked for it, else hide it until they decide."""
+    _is_on(memory)
     _text("key", key)
+    if not caller.owner:  # before anything is said: others could ask which keys there are
+        _only_the_owner(caller)
     scopes = [SHARED] if caller.scope is None else [caller.scope, SHARED]
     spelled, held = _held(memory, key, scopes)
     if not held:
@@ -162,13 +167,14 @@ def forget(memory: Memory, caller: Caller, key: str, now: datetime) -> Answer:
     return Answer(text, "hidden", {"key": spelled})
 
 
-def reconcile(run: Callable[[], SyncReport]) -> Answer:
+def reconcile(memory: Memory, run: Callable[[], SyncReport]) -> Answer:
     """Run the jobs now; `run` waits for a pass that is under way."""
+    _is_on(memory)
     report = run()
     failed = f" {len(report.failures)} logs could not be read; `clawmark status` says why." if report.failures else ""
     text = (
         f"Up to date: {report.read:,} messages read, {report.kept:,} new, {report.vectors:,} vectors made, "
-        f"{report.pending:,} to come.{failed}"
+        f"{report.pending:,} without one.{failed}"
     )
     return Answer(text, "ok", report.as_json())
 
@@ -181,6 +187,11 @@ def _held(memory: Memory, key: str, scopes: Sequence[str]) -> tuple[str, list[Fa
     return spelled, [fact for fact in every if fact.key == spelled and fact.scope in scopes]
 
 
+def _is_on(memory: Memory) -> None:
+    if memory.settings.disabled:
+        raise UsageError("memory is switched off by the person (CLAWMARK_DISABLED); go on without it.")
+
+
 def _only_the_owner(caller: Caller) -> None:
     """In a conversation with others nobody but the owner changes what is remembered."""
     if caller.kind == "group":
@@ -189,4 +200,4 @@ def _only_the_owner(caller: Caller) -> None:
 
 def _text(name: str, value: object) -> None:
     if not isinstance(value, str) or not value.strip():
-        raise UsageError(f"{name} is a text that is not blank.")
+        raise UsageError(f"{name} must be a text, and not blank.")

@@ -170,5 +170,16 @@ def _is_alive(pid: int) -> bool:
 def hooked(home: Home, event: Mapping[str, Any] | bytes, *more: str) -> subprocess.CompletedProcess[bytes]:
     """What the installed hook does with an event."""
     given = event if isinstance(event, bytes) else json.dumps(event).encode()
-    command = [sys.executable, "-I", "-S", client.__file__, "claude-code", "--socket", str(home.socket), *more]
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        client.__file__,
+        "claude-code",
+        "--socket",
+        str(home.socket),
+        "--database",
+        str(home.database),
+        *more,
+    ]
     return subprocess.run(command, input=given, capture_output=True, env=home.variables, timeout=PATIENCE, check=False)

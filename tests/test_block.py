@@ -192,3 +192,11 @@ def test_a_key_that_is_no_line_of_its_own_is_not_shown() -> None:
     broken = replace(sound, key="user.a\n- user.b")
     shown = block.shown_facts([broken, sound], scope="main", threshold=0.8, now=START)
     assert [one.key for one in shown] == ["user.city"]
+
+
+def test_a_host_that_counts_in_utf16_is_given_no_more_than_it_takes() -> None:
+    facts = [fact(f"pref.k{number:02}", "🦀" * 160) for number in range(40)]
+    built = build(facts, [excerpt("🛶" * 390)] * 3, profile=PROFILES["claude-code"])
+    assert len(built.text.encode("utf-16-le")) // 2 <= 9_500 and 0 < len(built.facts) < 40
+    assert built.facts_left_out == 40 - len(built.facts)
+    assert len(build(facts, profile=PROFILES["openclaw"]).facts) > len(built.facts)

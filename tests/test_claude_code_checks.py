@@ -85,7 +85,7 @@ def of_version(version: str) -> Callable[[Path], None]:
 FAULTS: dict[str, Callable[[Path], None]] = {
     "/gone/python, which is gone": spoiled(lambda value: hook(value).update(command="/gone/python")),
     "/gone/client.py, which is gone": spoiled(lambda value: hook(value)["args"].__setitem__(2, "/gone/client.py")),
-    "/other.sock, which is not where": spoiled(lambda value: hook(value)["args"].__setitem__(5, "/other.sock")),
+    "database /other.db, and this is another": spoiled(lambda value: hook(value)["args"].__setitem__(7, "/other.db")),
     "UserPromptSubmit is not as it was installed": spoiled(lambda value: value["hooks"].pop("UserPromptSubmit")),
     "SessionStart is not as it was installed": spoiled(lambda value: value["hooks"].update(SessionStart=7)),
     "the plugin is of clawmark 0.1": of_version("0.1"),

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from clawmark.client import BUDGET
 from clawmark.errors import UsageError
 from clawmark.hosts import change
 from clawmark.hosts.change import Change, Edit
@@ -237,14 +238,15 @@ def test_hooks_run_the_client_by_absolute_paths_and_without_a_shell(home: Path) 
     settings = load()
     installed(settings)
     hooks = json.loads((home / ".claude/skills/clawmark/hooks/hooks.json").read_text())["hooks"]
-    assert set(hooks) == {"SessionStart", "UserPromptSubmit", "SessionEnd"}
+    assert set(hooks) == {"SessionStart", "UserPromptSubmit"}
     for groups in hooks.values():
         ((hook,),) = [group["hooks"] for group in groups]
         assert (hook["type"], hook["command"]) == ("command", os.path.abspath(sys.executable))
-        client, socket = hook["args"][2], hook["args"][5]
-        assert hook["args"] == ["-I", "-S", client, "claude-code", "--socket", socket]
+        assert hook["timeout"] > 2 * BUDGET, "whoever is ended from outside could not say that it has nothing to say"
+        client, socket, database = (hook["args"][place] for place in (2, 5, 7))
+        assert hook["args"] == ["-I", "-S", client, "claude-code", "--socket", socket, "--database", database]
         assert os.path.isabs(client) and client.endswith("clawmark/client.py")
-        assert socket == str(socket_path(settings.db_path))
+        assert (socket, database) == (str(socket_path(settings.db_path)), str(settings.db_path))
 
 
 def test_tools_come_with_the_extra(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +258,7 @@ def test_tools_come_with_the_extra(home: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
     installed(settings)
     server = json.loads((home / ".claude/skills/clawmark/.mcp.json").read_text())["mcpServers"]["clawmark"]
-    assert server["args"] == ["-P", "-m", "clawmark", "mcp", "--host", "claude-code"]
+    assert server["args"] == ["-E", "-P", "-m", "clawmark", "mcp", "--host", "claude-code"]
     assert os.path.isabs(server["command"])
 
 

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,10 @@ def added(person: Home, what: dict[str, Any]) -> str:
 
 def items(text: str) -> set[str]:
     return {line for line in text.splitlines() if line.startswith("- ")}
+
+
+def is_noted(person: Home, blocks: int) -> bool:
+    return shown(person) == blocks
 
 
 def shown(person: Home) -> int:
@@ -130,15 +135,31 @@ def test_what_the_host_says_to_itself_gets_nothing(person: Home) -> None:
     with remembered(person, glaze="celadon"), person.resident():
         assert added(person, prompted(person, f"<task-notification>{PROMPT}</task-notification>")) == ""
         assert added(person, prompted(person) | {"agent_id": "a1"}) == ""
-        assert added(person, event(person, "SessionEnd", reason="other")) == ""
 
 
-def test_full_block_stays_below_the_cap(person: Home) -> None:
+def test_every_fact_is_shown_once_however_many_and_however_they_are_counted(person: Home) -> None:
+    """The host counts a picture as two characters: `added` holds every block to its cap."""
+    facts = {f"p{number:02}": f"{number} " + "🏺" * 400 for number in range(18)}
+    told: list[str] = []
+    with remembered(person, **facts), person.resident():
+        for blocks in range(1, 99):
+            text = added(person, event(person, "SessionStart", source="resume"))
+            if not text:
+                break
+            assert text.splitlines()[-1].startswith("[End Memory ")
+            told += sorted(items(text))
+            wait_for(partial(is_noted, person, blocks))
+    assert [line.partition(":")[0] for line in told] == [f"- pref.{name}" for name in sorted(facts)]
+
+
+def test_what_a_full_block_left_out_comes_with_the_next_prompt(person: Home) -> None:
     facts = {f"p{number:02}": f"{number} 🏺 " + "a glaze of many words " * 25 for number in range(40)}
     with remembered(person, **facts), person.resident():
-        text = added(person, prompted(person))
-    assert len(text) > 4_000
-    assert text.rstrip().splitlines()[-1].startswith("[End Memory ")
+        first = items(added(person, event(person, "SessionStart", source="startup")))
+        wait_for(lambda: shown(person) == 1)
+        second = items(added(person, prompted(person)))
+    assert len(first) > 5 and len(second) > 5
+    assert not first & second
 
 
 def test_new_words_are_found_in_the_next_session(person: Home) -> None:
@@ -146,7 +167,7 @@ def test_new_words_are_found_in_the_next_session(person: Home) -> None:
     prompt = "the glaze bucket with the iron in it is nowhere to be found, where did we put it the other day?"
     with remembered(person), person.resident():
         person.say("s2", [("where do we keep the bucket?", "The iron glaze bucket stands under the blue stairs.")])
-        assert added(person, event(person, "SessionEnd", "s2", reason="prompt_input_exit")) == ""
+        assert added(person, event(person, "SessionStart", "s3", source="startup")) == ""
         count = iter(range(10_000))
         wait_for(lambda: "blue stairs" in added(person, prompted(person, prompt, session=f"s3-{next(count)}")))
 

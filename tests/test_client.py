@@ -58,9 +58,9 @@ def no_start(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Nobody is started; who would have been."""
     started: list[str] = []
 
-    def note(path: str) -> int:
+    def note(path: str, _database: str = "") -> client._Starter:
         started.append(path)
-        return -1
+        return client._Starter(None)
 
     monkeypatch.setattr(client, "_started", note)
     return started
@@ -111,6 +111,7 @@ def test_an_event_that_is_none_prints_nothing(resident: Process, path: str, even
         ["claude-code", "--socket"],
         ["claude-code", "--socket", "relative.sock"],
         ["claude-code", "--socket", "/x", "--budget", "soon"],
+        ["claude-code", "--socket", "/x", "--budget", "nan"],
         ["claude-code", "--socket", "/x", "--loud", "yes"],
         ['x","event":{}}', "--socket", "/x"],
         ["--socket", "/x"],
@@ -151,6 +152,125 @@ def test_a_hook_starts_a_resident_process_where_none_runs(path: str, monkeypatch
     connection.close()
     os.kill(pid, 15)
     until(lambda: not os.path.exists(path), "the end of the resident process")
+
+
+@pytest.fixture
+def runs(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What a hook of this process would start; in its place runs what fails at once."""
+    started: list[list[str]] = []
+    popen = subprocess.Popen
+
+    def fails(command: list[str], **options: Any) -> Any:
+        started.append(command)
+        return popen([sys.executable, "-c", "raise SystemExit(2)"], **options)
+
+    monkeypatch.setattr(subprocess, "Popen", fails)
+    return started
+
+
+def test_a_process_that_fails_at_its_start_is_not_waited_for_nor_started_again(
+    path: str, runs: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = time.monotonic() + 10 * WAIT
+    assert client.connect(path, far) is None  # long before
+    for _ in range(3):
+        assert client.connect(path, far) is None
+    assert len(runs) == 1
+    os.utime(path + ".start", (0, time.time() - 1))  # the end of the rest
+    assert client.connect(path, far) is None
+    assert len(runs) == 2
+    os.utime(path + ".start", (0, time.time() + 1000))  # the clock was set back
+    assert client.connect(path, far) is None
+    assert len(runs) == 3
+
+
+def test_a_process_that_cannot_be_reached_is_not_waited_for_each_time(path: str, monkeypatch: Any) -> None:
+    """Another one serves at another address: the one that is started ends with 0."""
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda command, **more: popen([sys.executable, "-c", ""], **more))
+    until(lambda: client.connect(path, time.monotonic() + 0.5) is None and client._is_resting(path), "a rest")
+    assert client.connect(path, time.monotonic() + 10 * WAIT) is None
+
+
+def test_a_place_where_nothing_can_be_started_is_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert client.connect(str(tmp_path / "file" / "s.sock"), time.monotonic() + 10 * WAIT) is None
+
+
+def test_a_wrong_setting_is_reported_by_no_hook_twice(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAWMARK_RECALL", "maybe")
+    for _ in range(2):
+        printed = hook("claude-code", "--socket", path)
+        assert (printed.returncode, printed.stdout) == (0, b"")
+    assert client._is_resting(path)
+
+
+def test_no_code_of_the_working_directory_runs(path: str, runs: list[list[str]]) -> None:
+    client.connect(path, time.monotonic() + WAIT)
+    assert runs[0][1:5] == ["-E", "-P", "-m", "clawmark"]
+
+
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"])
+def test_a_closed_descriptor_is_no_way_to_somewhere_else(resident: Process, path: str, closed: str) -> None:
+    remember(resident)
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-I", "-S", PLACE, "claude-code"]
+    printed = subprocess.run(
+        [*command, "--socket", path, "--budget", "30"],
+        input=json.dumps(EVENT).encode(),
+        capture_output=True,
+        timeout=WAIT,
+        check=False,
+    )
+    assert printed.returncode == 0
+    assert (b"Helix" in printed.stdout) == (closed == "2>&-")
+    assert resident.result("hello")["ready"]
+
+
+def test_what_a_hook_complains_of_without_standard_error_is_told_to_nobody(path: str) -> None:
+    """The socket would have its number."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as resident:
+        resident.bind(path)
+        resident.listen()
+        resident.settimeout(WAIT)
+        command = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-I", "-S", PLACE, "claude-code"]
+        with subprocess.Popen([*command, "--socket", path, "--budget", "1"], stdin=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            process.stdin.write(json.dumps(EVENT).encode())
+            process.stdin.close()
+            connection, _ = resident.accept()
+            with connection, connection.makefile("rb") as lines:
+                lines.readline()  # it waits in vain for an answer
+                assert lines.read() == b""
+
+
+def test_a_resident_process_that_was_started_elsewhere_is_found(path: str) -> None:
+    """Another environment, another place for sockets; the database's own file knows."""
+    resident = Process(address=Path(path).with_name("other.sock"))
+    said = resident.ready()
+    connection = client.Connection(path, database=said["database"], start=False)
+    assert connection.call("hello", {}, 10_000)["pid"] == said["pid"]
+    connection.close()
+    resident.close()
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"socket": 7}', b'{"socket": "s.sock"}', b"{" * 5_000, b"\xff"])
+def test_what_is_no_record_of_a_place_is_passed_over(path: str, tmp_path: Path, content: bytes) -> None:
+    database = tmp_path / "memory.db"
+    (tmp_path / "memory.db.serve").write_bytes(content)
+    assert client.connect(path, time.monotonic() + 0.05, database=str(database), start=False) is None
+
+
+def test_what_is_started_serves_the_database_that_was_named(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import subprocess
+
+    given: list[Any] = []
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **how: given.append(how["env"]) or exec_failed())
+    client.connect(path, time.monotonic() + WAIT, database="/somewhere/memory.db")
+    assert [env["CLAWMARK_DB_PATH"] for env in given] == ["/somewhere/memory.db"]
+
+
+def exec_failed() -> Any:
+    raise OSError
 
 
 def test_a_socket_of_somebody_else_is_told_nothing(path: str, no_start: list[str], monkeypatch: Any) -> None:

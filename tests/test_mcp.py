@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +32,7 @@ from clawmark.tools import TOOLS
 
 
 def command(*arguments: str) -> list[str]:
-    return ["-P", "-m", "clawmark", "mcp", *arguments]
+    return ["-E", "-P", "-m", "clawmark", "mcp", *arguments]
 
 
 def parameters(person: Home, *arguments: str, **variables: str) -> StdioServerParameters:
@@ -168,6 +171,7 @@ def test_refusal_is_a_tools_error_with_the_line_a_person_would_see(settled: Home
         assert wrong and "query" in said
         said, wrong = await called(client, "clawmark_search", query="glaze", limit="many")
         assert wrong and "limit" in said
+        assert await called(client, "clawmark_forget", key=None) == ("key is missing: a text.", True)
         with pytest.raises(MCPError, match="no such tool"):
             await called(client, "clawmark_erase_everything")
         with pytest.raises(MCPError, match="no such prompt"):
@@ -177,6 +181,55 @@ def test_refusal_is_a_tools_error_with_the_line_a_person_would_see(settled: Home
         with pytest.raises(MCPError, match="no such resource"):
             await read(client, "clawmark://else")
         assert "celadon" in (await called(client, "clawmark_search", query="glaze"))[0]
+
+    through(parameters(settled), talk)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("clawmark_search", {"query": 5}, "query is not a text."),
+        ("clawmark_search", {"query": "glaze", "limit": "6"}, "limit is not a whole number."),
+        ("clawmark_search", {"query": "glaze", "limit": True}, "limit is not a whole number."),
+        ("clawmark_search", {"query": "glaze", "scope": "kiln"}, "'scope'; clawmark_search takes query, limit."),
+        ("clawmark_set", {"key": "pref.clay", "value": ["a"]}, "value is not a text."),
+        ("clawmark_set", {"key": "pref.clay", "value": "x", "caller": {"owner": True}}, "'caller'; clawmark_set takes"),
+        ("clawmark_forget", {"key": "pref.glaze", "deadline_ms": 1}, "'deadline_ms'; clawmark_forget takes key."),
+        ("clawmark_reconcile", {"now": True}, "'now'; clawmark_reconcile takes no arguments."),
+        ("clawmark_reconcile", {"x\n" * 9_999: 1}, "'; clawmark_reconcile takes no arguments."),
+    ],
+)
+def test_wrong_argument_is_named_and_nothing_is_done(tool: str, arguments: dict[str, Any], said: str) -> None:
+    asker = Opening(opens=True)
+
+    async def run() -> None:
+        async with Client(ours.server(ours.Window(asker, None))) as client:
+            text, wrong = await called(client, tool, **arguments)
+            assert wrong and said in text and len(text) < 200 and "\n" not in text
+
+    anyio.run(run)
+    assert asker.asked == []
+
+
+def test_argument_that_is_null_is_not_given(settled: Home) -> None:
+    async def talk(client: Client) -> None:
+        assert "celadon" in (await called(client, "clawmark_search", query="glaze", limit=None))[0]
+
+    through(parameters(settled), talk)
+
+
+def test_server_of_no_scope_searches_all_and_its_resources_say_what_they_hold(settled: Home) -> None:
+    async def talk(client: Client) -> None:
+        found = (await called(client, "clawmark_search", query="glaze, fee and the smith in the harbour"))[0]
+        assert ("celadon" in found, "twelve" in found, "harbour" in found) == (True, True, True)
+        everybodys = await read(client, "clawmark://facts")
+        assert ("celadon" in everybodys, "twelve" in everybodys, "harbour" in everybodys) == (True, False, False)
+        assert everybodys == await read(client, "clawmark://facts/shared")
+        one = await read(client, "clawmark://facts/kiln")
+        assert ("celadon" in one, "twelve" in one, "harbour" in one) == (True, False, True)
+        (listed,) = (await client.list_resources()).resources
+        assert "all agents and projects share" in (listed.description or "")
+        assert "clawmark://facts/{scope}" in (listed.description or "")
 
     through(parameters(settled), talk)
 
@@ -257,28 +310,137 @@ def test_resident_process_that_ends_is_asked_again(settled: Home) -> None:
     through(parameters(settled), talk)
 
 
-def test_server_ends_with_its_client_and_prints_nothing_but_protocol(settled: Home) -> None:
+@contextmanager
+def raw(person: Home, *, cwd: Path | None = None, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A server that a client of no library has greeted."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    lines = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
-    ]
     server = subprocess.Popen(
-        [sys.executable, *command()],
+        [sys.executable, *_installed()],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=settled.variables,
-        text=True,
+        env=person.variables | variables,
+        cwd=cwd or person.folder,
     )
-    assert server.stdin is not None and server.stdout is not None
-    server.stdin.write("".join(json.dumps(line) + "\n" for line in lines))
+    assert server.stdout is not None
+    with server:
+        try:
+            write(server, {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+            assert json.loads(server.stdout.readline())["id"] == 1
+            write(server, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+            yield server
+        finally:
+            server.kill()
+
+
+def _installed() -> list[str]:
+    """The arguments that Claude Code starts it with."""
+    plugin = resources.files("clawmark.hosts.claude_code").joinpath("plugin", ".mcp.json")
+    arguments: list[str] = json.loads(plugin.read_text())["mcpServers"]["clawmark"]["args"]
+    return arguments
+
+
+def write(server: subprocess.Popen[bytes], *lines: dict[str, Any]) -> None:
+    assert server.stdin is not None
+    server.stdin.write(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
     server.stdin.flush()
-    answers = [json.loads(server.stdout.readline()) for _ in range(2)]
-    assert [answer["id"] for answer in answers] == [1, 2]
-    rest, complaints = server.communicate(timeout=PATIENCE)
-    assert (server.returncode, rest, complaints) == (0, "", "")
+
+
+def ended(server: subprocess.Popen[bytes]) -> tuple[int, bytes]:
+    """With which code, and what it complained of."""
+    assert server.stderr is not None
+    code = server.wait(PATIENCE)
+    return code, server.stderr.read()
+
+
+def call(number: int, tool: str, **arguments: Any) -> dict[str, Any]:
+    params = {"name": tool, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+def test_server_ends_with_its_client_and_prints_nothing_but_protocol(settled: Home) -> None:
+    with raw(settled) as server:
+        assert server.stdin is not None and server.stdout is not None
+        write(server, {"jsonrpc": "2.0", "id": 2, "method": "tools/list"})
+        assert json.loads(server.stdout.readline())["id"] == 2
+        server.stdin.close()
+        assert (ended(server), server.stdout.read()) == ((0, b""), b"")
+
+
+def test_client_that_goes_while_it_is_answered_is_no_fault(settled: Home) -> None:
+    with raw(settled) as server:
+        assert server.stdin is not None and server.stdout is not None
+        server.stdout.close()
+        write(server, *({"jsonrpc": "2.0", "id": number, "method": "tools/list"} for number in range(2, 40)))
+        write(server, *(call(number, "clawmark_search", query="glaze") for number in range(40, 60)))
+        server.stdin.close()
+        assert ended(server) == (0, b"")
+
+
+def test_call_that_nobody_answers_does_not_outlive_its_client(person: Home) -> None:
+    with person.resident() as resident, raw(person) as server:
+        assert server.stdin is not None and server.stdout is not None
+        resident.send_signal(signal.SIGSTOP)
+        try:
+            write(server, call(2, "clawmark_reconcile"))  # ten minutes are given to it
+            for number in range(3, 9):  # by then it is under way
+                write(server, {"jsonrpc": "2.0", "id": number, "method": "tools/list"})
+                assert json.loads(server.stdout.readline())["id"] == number
+            server.stdin.close()
+            assert ended(server) == (0, b"")
+        finally:
+            resident.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("ends", [signal.SIGINT, signal.SIGTERM])
+def test_signal_ends_it_at_once_although_its_client_stays(settled: Home, ends: signal.Signals) -> None:
+    with raw(settled) as server:
+        server.send_signal(ends)
+        assert ended(server) == (-ends, b"")
+
+
+@pytest.mark.parametrize("path", [".", ":", "", ":/nowhere"])
+def test_folder_it_stands_in_runs_nothing(settled: Home, tmp_path: Path, path: str) -> None:
+    mark, hostile = tmp_path / "mark", tmp_path / "hostile"
+    (hostile / "clawmark").mkdir(parents=True)
+    for name in (
+        "sitecustomize",
+        "usercustomize",
+        "json",
+        "mcp_types",
+        "anyio",
+        "clawmark/__init__",
+        "clawmark/__main__",
+    ):
+        (hostile / f"{name}.py").write_text(f"open({str(mark)!r}, 'a').write(__file__)\n")
+    with raw(settled, cwd=hostile, PYTHONPATH=path) as server:
+        assert server.stdin is not None and server.stdout is not None
+        write(server, call(2, "clawmark_search", query="glaze"))
+        assert b"celadon" in server.stdout.readline()
+        server.stdin.close()
+        assert ended(server) == (0, b"")
+    assert not mark.exists()
+
+
+def test_folder_that_is_gone_is_no_project(settled: Home, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    server = StdioServerParameters(
+        command="sh",
+        args=["-c", 'rmdir "$0"; exec "$@"', str(gone), sys.executable, *command("--host", "claude-code")],
+        env=settled.variables,
+        cwd=str(gone),
+    )
+
+    async def run() -> None:
+        with anyio.fail_after(PATIENCE * 2), (tmp_path / "said").open("w") as said:
+            async with Client(stdio_client(server, errlog=said)) as client:
+                found = (await called(client, "clawmark_search", query="glaze, fee and the smith in the harbour"))[0]
+                assert ("celadon" in found, "twelve" in found, "harbour" in found) == (True, False, False)
+
+    anyio.run(run)
+    (line,) = (tmp_path / "said").read_text().splitlines()
+    assert line == "clawmark: the folder this was started in is gone, so it sees what is shared alone"
 
 
 def test_missing_extra_is_one_line_and_a_usage_error(

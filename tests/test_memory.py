@@ -13,11 +13,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from helpers import Clock, Log, fake, fill, open_memory, query, recalled, residue
 
 from clawmark.embed import Kind
-from clawmark.errors import DatabaseUnwritable, Refused, SourceAbsent, SourceBusy, UsageError
+from clawmark.errors import DatabaseNewer, DatabaseUnwritable, Refused, SourceAbsent, SourceBusy, UsageError
 from clawmark.memory import Memory
 from clawmark.model import Block, SourceStatus, SyncReport, Turn
 from clawmark.settings import Settings
@@ -592,3 +593,34 @@ def test_a_table_that_is_gone_is_damage(db_path: Path, log: Log, clock: Clock, t
         memory.sync()
         assert [fact.value for fact in memory.facts()] == ["Helix"]
         assert memory.search("topic3").recalled
+
+
+def test_nothing_is_written_into_a_database_that_has_become_newer(memory: Memory, db_path: Path) -> None:
+    memory.set("pref.editor", "Helix")
+    connection = apsw.Connection(str(db_path))
+    connection.execute(
+        "UPDATE schema_version SET version = 99 WHERE version = (SELECT max(version) FROM schema_version)"
+    )
+    connection.close()
+    for write in (lambda: memory.set("pref.editor", "Vim"), lambda: memory.forget("pref.editor")):
+        with pytest.raises(DatabaseNewer, match="schema 99"):
+            write()
+    assert query(db_path, "SELECT value FROM facts") == [("Helix",)]
+
+
+def test_a_long_prompt_is_asked_with_by_its_ends(memory: Memory, log: Log) -> None:
+    log.say("the boat is called Sira")
+    memory.sync()
+    pasted = "4111 1111 1111 111 " * 40_000
+    assert memory.block(f"{QUESTION}\n{pasted}").recalled
+    assert memory.block(f"{pasted}\n{QUESTION}").recalled
+    assert not memory.block(f"{QUESTION}\n{pasted} [clawmark:skip] {pasted}").recalled
+
+
+def test_a_project_that_is_called_shared_is_not_what_everybody_shares(memory: Memory, db_path: Path) -> None:
+    memory.set("pref.editor", "Helix")
+    connection = apsw.Connection(str(db_path))
+    connection.execute("INSERT INTO scopes VALUES ('0123456789ab', 'shared', 'claude-code')")
+    connection.close()
+    assert memory.set("pref.boat", "grey").scope == "shared"
+    assert len(memory.facts("shared")) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import sys
 from pathlib import Path
@@ -65,7 +66,7 @@ def faults(settings: Settings) -> list[Check]:
 def test_the_plugin_is_loaded_let_in_and_told_its_python(settings: Settings, state: Path) -> None:
     put(state, PLAIN)
     document = installed(settings)
-    folder = settings.db_path.parent / "openclaw-plugin"
+    folder = state / "clawmark-plugin"
     assert document == {
         **PLAIN,
         "plugins": {
@@ -98,6 +99,39 @@ def test_a_second_installation_changes_nothing(settings: Settings, state: Path) 
     assert not install(settings, python=sys.executable, environment={})
 
 
+def test_a_second_installation_keeps_what_is_configured(settings: Settings, state: Path, tmp_path: Path) -> None:
+    put(state, PLAIN)
+    document = installed(load(db_path=tmp_path / "mine.db"))
+    config = document["plugins"]["entries"]["clawmark"]["config"]
+    config["env"]["CLAWMARK_TIMEZONE"] = "Europe/Lisbon"
+    config["python"] = "/gone/python"
+    config["own"] = 1
+    put(state, document)
+    wanted = {**config, "python": sys.executable}
+    assert installed(settings)["plugins"]["entries"]["clawmark"]["config"] == wanted
+    elsewhere = load(db_path=tmp_path / "of_clawmark.env")
+    assert installed(elsewhere)["plugins"]["entries"]["clawmark"]["config"] == wanted
+
+
+def test_a_variable_set_now_takes_the_place_of_what_is_configured(
+    state: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    put(state, PLAIN)
+    installed(load(db_path=tmp_path / "mine.db"))
+    monkeypatch.setenv("CLAWMARK_DB_PATH", str(tmp_path / "other.db"))
+    install(load(), python=sys.executable, environment=dict(os.environ)).apply(LATER)
+    entry = json.loads((state / "openclaw.json").read_text())["plugins"]["entries"]["clawmark"]
+    assert entry["config"]["env"] == {"CLAWMARK_DB_PATH": str(tmp_path / "other.db")}
+
+
+def test_a_socket_stays_until_a_python_is_asked_for(settings: Settings, state: Path) -> None:
+    put(state, PLAIN)
+    installed(settings, socket=Path("/run/a.sock"))
+    assert not install(settings, python=sys.executable, environment={})
+    document = installed(settings, is_asked_for=True)
+    assert document["plugins"]["entries"]["clawmark"]["config"] == {"python": sys.executable}
+
+
 def test_uninstalling_leaves_the_configuration_as_it_was(settings: Settings, state: Path) -> None:
     config = put(
         state,
@@ -117,7 +151,60 @@ def test_uninstalling_leaves_the_configuration_as_it_was(settings: Settings, sta
     assert document["tools"] == {"profile": "coding", "alsoAllow": ["clawmark"]}
     uninstall(settings, environment={}).apply(LATER)
     assert config.read_bytes() == before
-    assert not (settings.db_path.parent / "openclaw-plugin").exists()
+    assert not (state / "clawmark-plugin").exists()
+
+
+def test_uninstalling_leaves_other_openclaws_alone(settings: Settings, state: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    put(state, PLAIN)
+    put(other, PLAIN)
+    folder = Path(installed(settings)["plugins"]["load"]["paths"][0])
+    installed(settings, state_dir=other)
+    uninstall(settings, environment={}, state_dir=other).apply(LATER)
+    assert {path.name for path in folder.iterdir()} == set(place.FILES)
+    assert faults(settings) == []
+
+
+def test_a_copy_that_others_may_load_is_left_and_named(settings: Settings, state: Path) -> None:
+    put(state, PLAIN)
+    document = installed(settings)
+    folder = settings.db_path.parent / "openclaw-plugin"  # as an earlier clawmark made it
+    shutil.copytree(place.plugin_folder(), folder)
+    document["plugins"]["load"]["paths"] = [str(folder)]
+    config = put(state, document)
+    assert faults(settings) == []
+    again = install(settings, python=sys.executable, environment={})
+    change = uninstall(settings, environment={})
+    for one in (again, change):
+        assert any(str(folder) in note for note in one.notes)
+    change.apply(LATER)
+    assert json.loads(config.read_text()) == PLAIN
+    assert (folder / "index.js").is_file()
+    assert not (state / "clawmark-plugin").exists()
+
+
+@pytest.mark.parametrize("text", ['{"plugins": {"$include": "./plugins.json5"}}', "{plugins: {}}"])
+def test_what_cannot_be_taken_out_keeps_its_plugin(settings: Settings, state: Path, text: str) -> None:
+    put(state, PLAIN)
+    folder = Path(installed(settings)["plugins"]["load"]["paths"][0])
+    config = put(state, text)
+    with pytest.raises(ClawmarkError, match="Take out by hand what names clawmark"):
+        uninstall(settings, environment={})
+    assert config.read_text() == text
+    assert {path.name for path in folder.iterdir()} == set(place.FILES)
+
+
+@pytest.mark.parametrize("part", ["plugins", "tools"])
+def test_uninstalling_never_leaves_a_list_that_allows_everything(settings: Settings, state: Path, part: str) -> None:
+    config = put(state, {**PLAIN, part: {"allow": ["clawmark"]}})
+    before = config.read_bytes()
+    installed(settings)
+    change = uninstall(settings, environment={})
+    assert any(f"`{part}.allow` names clawmark alone" in note for note in change.notes)
+    change.apply(LATER)
+    assert config.read_bytes() == before
+    assert not uninstall(settings, environment={})
 
 
 def test_uninstalling_what_is_not_there_changes_nothing(settings: Settings, state: Path) -> None:
@@ -144,6 +231,7 @@ def test_the_file_keeps_its_mode_and_a_copy_is_the_owners_alone(settings: Settin
         '{"$include": "./base.json5"}',
         '{"plugins": {"$include": "./plugins.json5"}}',
         '{"plugins": {"entries": {"x": {"$include": "./x.json5"}}}}',
+        '{"limit": 1e999}',
     ],
 )
 def test_what_could_be_lost_is_left_and_what_to_add_is_said(settings: Settings, state: Path, text: str) -> None:
@@ -220,6 +308,15 @@ def test_settings_of_the_shell_reach_the_gateway_and_keys_do_not(
     }
     assert "canary-key" not in json.dumps(document) + change.diff() + "".join(change.notes)
     assert any("CLAWMARK_EMBEDDING_API_KEY is not written" in note for note in change.notes)
+
+
+def test_an_address_with_a_password_is_not_written(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(state, PLAIN)
+    monkeypatch.setenv("CLAWMARK_EMBEDDING_URL", "http://ada:canary-pass@127.0.0.1:9/v1")
+    change = install(load(), python=sys.executable, environment=dict(os.environ))
+    change.apply(LATER)
+    assert "canary" not in (state / "openclaw.json").read_text() + change.diff()
+    assert any("CLAWMARK_EMBEDDING_URL is not written" in note for note in change.notes)
 
 
 def test_a_socket_takes_the_place_of_a_python(settings: Settings, state: Path) -> None:
@@ -301,8 +398,15 @@ def test_doctor_does_not_guess_at_a_configuration_it_cannot_read(settings: Setti
         (["plugins", "entries", "clawmark", "hooks", "allowConversationAccess"], False, "may not see conversations"),
         (["plugins", "entries", "clawmark", "hooks", "allowPromptInjection"], False, "may not add to a prompt"),
         (["plugins", "load", "paths"], ["/nowhere/openclaw-plugin"], "is gone"),
+        (["plugins", "load", "paths"], ["/nowhere/clawmark-plugin"], "is gone"),
         (["plugins", "entries", "clawmark", "config"], {}, "which Python"),
         (["plugins", "entries", "clawmark", "config"], {"python": "/nowhere/python"}, "cannot be started"),
+        (["plugins", "entries", "clawmark", "config"], "x", "config is no object"),
+        (["plugins", "entries", "clawmark", "config", "python"], 42, "config.python is no path"),
+        (["plugins", "entries", "clawmark", "config", "socket"], 7, "config.socket is no path"),
+        (["plugins", "entries", "clawmark", "config", "env"], "x", "config.env is no object"),
+        (["plugins", "entries", "clawmark", "config", "env"], {"CLAWMARK_RECALL_LIMIT": 6}, "RECALL_LIMIT is no text"),
+        (["plugins", "entries", "clawmark", "config", "env"], {"CLAWMARK_RECALL_LIMIT": "six"}, "'six'"),
     ],
 )
 def test_doctor_says_what_keeps_blocks_away(
@@ -320,6 +424,27 @@ def test_doctor_says_what_keeps_blocks_away(
     assert fault.state == "fail"
     assert says in fault.said
     assert fault.advice
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"foo": 1}, "config.foo means nothing"),
+        ({"env": {"CLAWMARK_DBPATH": "/x.db"}}, "env.CLAWMARK_DBPATH is no setting"),
+        ({"env": {"PATH": "/bin"}}, "env.PATH is no setting"),
+        ({"env": {"CLAWMARK_DISABLED": "1"}}, "switched off in the gateway"),
+    ],
+)
+def test_doctor_says_what_is_not_as_it_was_meant(
+    settings: Settings, state: Path, config: dict[str, Any], says: str
+) -> None:
+    put(state, PLAIN)
+    document = installed(settings)
+    document["plugins"]["entries"]["clawmark"]["config"].update(config)
+    put(state, document)
+    (fault,) = faults(settings)
+    assert fault.state == "warn"
+    assert says in fault.said
 
 
 @pytest.mark.parametrize(
@@ -344,7 +469,7 @@ def test_doctor_asks_the_python_that_the_gateway_runs(
 def test_doctor_sees_a_plugin_of_another_version(settings: Settings, state: Path) -> None:
     put(state, PLAIN)
     installed(settings)
-    with open(place.copied_folder(settings) / "index.js", "a", encoding="utf-8") as file:
+    with open(place.copied_folder(state) / "index.js", "a", encoding="utf-8") as file:
         file.write("// an older one\n")
     assert "is not the one of clawmark" in said(settings, "warn")
 
@@ -352,7 +477,19 @@ def test_doctor_sees_a_plugin_of_another_version(settings: Settings, state: Path
 def test_doctor_sees_a_gateway_on_another_database(settings: Settings, state: Path, tmp_path: Path) -> None:
     put(state, PLAIN)
     installed(load(db_path=tmp_path / "other.db"))
-    assert "another database" in said(settings, "warn")
+    (fault,) = faults(settings)
+    assert f"another database, {tmp_path / 'other.db'}; what you look at here is {settings.db_path}" in fault.said
+    assert f"CLAWMARK_DB_PATH={settings.db_path} clawmark install openclaw" in fault.advice
+    assert f"CLAWMARK_DB_PATH={tmp_path / 'other.db'}` into" in fault.advice
+
+
+def test_doctor_says_when_nobody_on_a_channel_counts_as_the_owner(settings: Settings, state: Path) -> None:
+    put(state, {**PLAIN, "channels": {"telegram": {"enabled": True}}})
+    document = installed(settings)
+    (fault,) = faults(settings)
+    assert (fault.state, "ownerAllowFrom` names nobody" in fault.said) == ("warn", True)
+    put(state, {**document, "commands": {"ownerAllowFrom": ["telegram:7"]}})
+    assert faults(settings) == []
 
 
 def test_doctor_says_what_tool_search_means_and_calls_it_no_fault(settings: Settings, state: Path) -> None:

@@ -113,6 +113,17 @@ class Gateway:
 
         return block
 
+    def speak(self, owns: bool | None, *, run: str) -> None:
+        """The host stores the message that a run answers; its log says whether that is the owner's."""
+        said = {} if owns is None else {"senderIsOwner": owns}
+        message = {"role": "user", "content": "x", "idempotencyKey": f"{run}:user", "__openclaw": said}
+        gave = self.do("hook", name="before_message_write", event={"message": message})
+        assert gave["gave"] is None
+
+    def make_tools(self, owns: bool | None, **ctx: Any) -> None:
+        """The host makes the tools of a run."""
+        self.do("tools", ctx={**TURN, **({} if owns is None else {"senderIsOwner": owns}), **ctx})
+
     def start(self, config: dict[str, Any], **how: Any) -> None:
         """Register the plugin, and wait until its resident process has answered: a busy machine starts it slowly."""
         self.do("register", config=config, **how)
@@ -120,11 +131,12 @@ class Gateway:
         self.await_greeting()
 
     def await_greeting(self, count: int = 1) -> None:
-        eventually(lambda: sum("process" in one["line"] for one in self.do("logs") if one["level"] == "info") >= count)
+        told = ("info", "debug")
+        eventually(lambda: sum("process" in one["line"] for one in self.do("logs") if one["level"] in told) >= count)
 
     @property
     def logs(self) -> list[str]:
-        return [line["line"] for line in self.do("logs") if line["level"] != "info"]
+        return [line["line"] for line in self.do("logs") if line["level"] not in ("info", "debug")]
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -253,7 +265,7 @@ def test_a_module_that_is_evaluated_twice_has_one_child(gateway: Gateway, child:
     assert gateway.ask() is not None
     gateway.do("tool", name="clawmark_search", ctx=TURN, params={"query": "home"})
     assert len(child.pids) == 1
-    assert child.told()[0]["argv"] == ["-P", "-m", "clawmark", "serve", "--stdio"]
+    assert child.told()[0]["argv"] == ["-E", "-P", "-m", "clawmark", "serve", "--stdio"]
 
 
 @needs_node
@@ -359,12 +371,12 @@ def test_a_turn_of_the_host_asks_for_nothing(gateway: Gateway, child: Child, pro
 
 
 @needs_node
-def test_a_retry_of_a_run_gets_the_same_block(gateway: Gateway, child: Child) -> None:
+def test_a_retry_of_a_run_asks_under_the_same_name(gateway: Gateway, child: Child) -> None:
+    """Nothing is kept here: the resident process knows what was forgotten since."""
     gateway.start(child.config)
-    first = gateway.ask("Where do I live?", run="r-1")
-    assert gateway.ask("Where do I live?", run="r-1") == first
-    assert gateway.ask("Where do I live?", run="r-2") != first
-    assert len(child.told("block")) == 2
+    for run in ("r-1", "r-1", "r-2"):
+        assert gateway.ask("Where do I live?", run=run) is not None
+    assert [told["params"]["turn"]["runId"] for told in child.told("block")] == ["r-1", "r-1", "r-2"]
 
 
 @needs_node
@@ -383,6 +395,98 @@ def test_a_retry_may_ask_again_where_nothing_was_answered(gateway: Gateway, chil
     assert len(child.told("block")) == 2
 
 
+# --- whose words ------------------------------------------------------------------------------------------------------
+
+
+def owner_told(child: Child) -> bool | None:
+    """What the resident process was told of the newest prompt."""
+    told: bool | None = child.told("block")[-1]["params"]["turn"].get("senderIsOwner")
+    return told
+
+
+@needs_node
+@pytest.mark.parametrize("owns", [True, False, None])
+def test_a_prompt_is_the_owners_where_its_message_is(gateway: Gateway, child: Child, owns: bool | None) -> None:
+    gateway.start(child.config)
+    gateway.speak(owns, run="r-1")
+    gateway.speak(not owns, run="r-2")  # it waits for its turn
+    gateway.ask(run="r-1")
+    assert owner_told(child) is owns
+
+
+@needs_node
+@pytest.mark.parametrize("owns", [True, False, None])
+def test_a_prompt_is_the_owners_where_its_tools_are(gateway: Gateway, child: Child, owns: bool | None) -> None:
+    gateway.start(child.config)
+    gateway.make_tools(not owns)
+    gateway.make_tools(owns)
+    gateway.make_tools(not owns, sessionId="another")
+    gateway.ask()
+    assert owner_told(child) is owns
+
+
+@needs_node
+def test_one_no_is_enough(gateway: Gateway, child: Child) -> None:
+    gateway.start(child.config)
+    for message, tools in ((True, False), (False, True)):
+        run = f"r-{message}"
+        gateway.speak(message, run=run)
+        gateway.make_tools(tools)
+        gateway.ask(run=run)
+        assert owner_told(child) is False
+
+
+@needs_node
+@pytest.mark.parametrize("between", ["prompt", "heartbeat", "end"])
+def test_whose_tools_they_were_is_good_for_one_prompt(gateway: Gateway, child: Child, between: str) -> None:
+    gateway.start(child.config)
+    gateway.make_tools(True)
+    if between == "end":  # a run that was broken off before its prompt
+        gateway.do("hook", name="agent_end", ctx={**TURN, "runId": "r-1"})
+    else:
+        gateway.ask(run="r-1", trigger="user" if between == "prompt" else "heartbeat")
+    gateway.ask("Somebody else's prompt", run="r-2")
+    assert owner_told(child) is None
+
+
+@needs_node
+def test_tools_of_another_sender_say_nothing(gateway: Gateway, child: Child) -> None:
+    gateway.start(child.config)
+    gateway.make_tools(True, requesterSenderId="ada")
+    gateway.ask(senderId="eve")
+    assert owner_told(child) is False
+    gateway.make_tools(True, requesterSenderId="ada")
+    gateway.ask(senderId="ada")
+    assert owner_told(child) is True
+
+
+@needs_node
+def test_a_sender_by_name_whom_nobody_calls_the_owner_is_none(gateway: Gateway, child: Child) -> None:
+    gateway.start(child.config)
+    gateway.ask(senderId="eve")
+    assert owner_told(child) is False
+    ctx = {**TURN, "senderIsOwner": None, "requesterSenderId": "eve"}
+    gateway.do("tool", name="clawmark_search", ctx=ctx, params={"query": "home"})
+    assert child.told("search")[-1]["params"]["caller"]["senderIsOwner"] is False
+
+
+@needs_node
+def test_a_host_that_knows_of_no_owner_names_senders_and_says_no_more(gateway: Gateway, child: Child) -> None:
+    gateway.start(child.config)
+    ctx = {**TURN, "requesterSenderId": "ada"}
+    gateway.do("tool", name="clawmark_search", ctx=ctx, params={"query": "home"})
+    assert "senderIsOwner" not in child.told("search")[-1]["params"]["caller"]
+
+
+@needs_node
+def test_both_evaluations_of_the_module_know_who_speaks(gateway: Gateway, child: Child) -> None:
+    gateway.start(child.config)
+    gateway.do("register", config=child.config, copy=2, mode="discovery")
+    gateway.do("tools", at=0, ctx={**TURN, "senderIsOwner": False})
+    gateway.ask()
+    assert owner_told(child) is False
+
+
 # --- what is sent -----------------------------------------------------------------------------------------------------
 
 
@@ -399,9 +503,8 @@ def test_only_what_a_block_needs_is_sent(gateway: Gateway, child: Child) -> None
         {"role": "user", "content": "third"},
     ]
     event = {"messages": messages, "systemPrompt": "secret"}
-    gateway.ask(
-        "[Sun 2026-11-29 23:25 UTC] Where do I live?", run="r-1", event=event, senderIsOwner=True, channelId="webchat"
-    )
+    gateway.speak(True, run="r-1")
+    gateway.ask("[Sun 2026-11-29 23:25 UTC] Where do I live?", run="r-1", event=event, channelId="webchat")
     (asked,) = child.told("block")
     assert asked["params"] == {
         "turn": {
@@ -519,12 +622,26 @@ def test_a_success_between_failures_starts_the_count_anew(gateway: Gateway, chil
 
 @needs_node
 def test_a_hung_child_is_replaced(gateway: Gateway, child: Child) -> None:
-    gateway.do("register", config=child.does("hung"))
-    for wait in [gateway.beginning(f"Where? {n}") for n in range(3)]:
+    gateway.start(child.config)
+    assert gateway.ask("hang") is None
+    for wait in [gateway.beginning(f"Where? {n}") for n in range(2)]:
         assert wait() is None
     eventually(lambda: len(child.pids) == 2)
     assert not is_alive(child.pids[0])
     gateway.do("hook", name="gateway_stop")
+
+
+@needs_node
+def test_blocks_that_fail_while_a_child_starts_count_for_nothing(gateway: Gateway, child: Child) -> None:
+    gateway.do("register", config=child.does("starting"))
+    gateway.do("hook", name="gateway_start")
+    for wait in [gateway.beginning(f"Where? {n}") for n in range(4)]:
+        assert wait() is None
+    child.log.with_name(child.log.name + ".go").touch()
+    gateway.await_greeting()
+    assert gateway.ask() is not None
+    assert len(child.pids) == 1
+    assert gateway.logs == []
 
 
 @needs_node
@@ -535,6 +652,7 @@ def test_a_hung_child_is_replaced(gateway: Gateway, child: Child) -> None:
         ("echo 'Unknown option: -P' >&2; exit 2", "Python 3.11 or later"),
         ("echo 'No module named clawmark' >&2; exit 1", "is not installed"),
         ("echo \"Error: No such command 'serve'.\" >&2; exit 2", "too old for this plugin"),
+        ("exit 2", "a setting of the process"),
         ("exit 3", "exit code 3"),
     ],
 )
@@ -554,6 +672,67 @@ def test_a_python_that_cannot_serve_is_one_line(
     gave = gateway.do("tool", name="clawmark_search", ctx=TURN, params={"query": "home"})
     assert says in gave["content"][0]["text"]
     assert gave["details"] == {"outcome": "failed"}
+
+
+@needs_node
+@pytest.mark.parametrize("again", ["gateway_start", "config"])
+def test_what_lasts_is_looked_at_again_when_something_changes(
+    gateway: Gateway, child: Child, tmp_path: Path, again: str
+) -> None:
+    gateway.do("register", config={**child.config, "python": str(tmp_path / "later")})
+    gateway.do("hook", name="gateway_start")
+    assert "ENOENT" in eventually(lambda: gateway.logs)[0]
+    (tmp_path / "later").symlink_to(child.python)
+    assert gateway.ask() is None  # a minute has to pass
+    if again == "config":
+        gateway.do("register", config=child.config)
+        gateway.ask()
+    else:
+        gateway.do("hook", name="gateway_start")
+    gateway.await_greeting()
+    assert len(child.pids) == 1
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"foo": 1}, "foo"),
+        ({"socket": 7}, "socket"),
+        ({"env": {"CLAWMARK_RECALL_LIMIT": 6}}, "env.CLAWMARK_RECALL_LIMIT"),
+        ({"env": {"CLAWMARK_TIMEZONE": "a\0b"}}, "env.CLAWMARK_TIMEZONE"),
+        ({"env": {"PATH": "/nowhere"}}, "env.PATH"),
+    ],
+)
+def test_what_is_wrong_in_the_configuration_is_left_out_and_named(
+    gateway: Gateway, child: Child, wrong: dict[str, Any], named: str
+) -> None:
+    gateway.start({**child.config, **wrong, "env": {**child.config["env"], **wrong.get("env", {})}})
+    assert gateway.ask() is not None
+    (line,) = gateway.logs
+    assert named in line
+
+
+@needs_node
+@pytest.mark.parametrize("config", [None, "x", [], {"python": 42}, {"python": ""}, {"env": "x"}, {"python": ["a"]}])
+def test_no_configuration_breaks_a_gateway(gateway: Gateway, config: Any) -> None:
+    gateway.do("register", config=config)
+    gateway.do("hook", name="gateway_start")
+    assert gateway.ask() is None
+    assert any("clawmark install openclaw" in line for line in gateway.logs)
+
+
+def test_the_host_checks_no_type_of_the_configuration() -> None:
+    schema = json.loads((SHIM / "openclaw.plugin.json").read_text())["configSchema"]
+    assert schema["additionalProperties"] is True
+    assert all(set(part) == {"description"} for part in schema["properties"].values())
+
+
+@needs_node
+def test_nothing_is_told_aloud_outside_a_gateway(gateway: Gateway, child: Child) -> None:
+    gateway.do("register", config=child.config)
+    gateway.do("hook", name="session_start", event={"sessionId": "s-1", "sessionKey": "agent:main:main"})
+    assert [one["level"] for one in eventually(lambda: gateway.do("logs"))] == ["debug"]
 
 
 @needs_node
@@ -678,8 +857,8 @@ def _answer_one(server: socket.socket) -> None:
 # --- with the real memory ---------------------------------------------------------------------------------------------
 
 
-@needs_node
-def test_the_real_memory_answers_through_the_plugin(gateway: Gateway, tmp_path: Path) -> None:
+def real(tmp_path: Path) -> dict[str, Any]:
+    """A configuration with the real resident process on a memory of its own."""
     state = tmp_path / "state"
     shutil.copytree(REPOSITORY / "tests" / "fixtures" / "openclaw" / "files", state)
     env = {
@@ -688,14 +867,22 @@ def test_the_real_memory_answers_through_the_plugin(gateway: Gateway, tmp_path: 
         "CLAWMARK_EMBEDDER": "none",
         "CLAWMARK_SOURCE": "transcripts",
     }
-    gateway.do("register", config={"python": sys.executable, "env": env})
-    gateway.do("hook", name="gateway_start")
+    return {"python": sys.executable, "env": env}
 
-    def ready() -> str | None:
+
+def await_memory(gateway: Gateway) -> None:
+    def ready() -> bool:
         text: str = gateway.do("tool", name="clawmark_reconcile", ctx=TURN, params={})["content"][0]["text"]
-        return text if text.startswith("Up to date") else None
+        return text.startswith("Up to date")
 
     eventually(ready)
+
+
+@needs_node
+def test_the_real_memory_answers_through_the_plugin(gateway: Gateway, tmp_path: Path) -> None:
+    gateway.do("register", config=real(tmp_path))
+    gateway.do("hook", name="gateway_start")
+    await_memory(gateway)
     said = eventually(lambda: gateway.ask("Who of us has the sailing licence and the VHF?"))
     assert said.startswith("[Memory ") and "Henrik has the licence" in said
     gave = gateway.do("tool", name="clawmark_set", ctx=TURN, params={"key": "pref.editor", "value": "Helix"})
@@ -705,4 +892,32 @@ def test_the_real_memory_answers_through_the_plugin(gateway: Gateway, tmp_path: 
     refused = gateway.do("tool", name="clawmark_set", ctx=TURN, params={"key": "NO", "value": "Helix"})
     assert refused["details"] == {"outcome": "refused"} and "KEY_FORMAT" in refused["content"][0]["text"]
     assert gateway.logs == []
+    gateway.do("hook", name="gateway_stop")
+
+
+@needs_node
+def test_a_strangers_words_in_a_shared_session_never_become_the_owners(gateway: Gateway, tmp_path: Path) -> None:
+    gateway.do("register", config=real(tmp_path))
+    gateway.do("hook", name="gateway_start")
+    await_memory(gateway)
+
+    def says(owns: bool, prompt: str, run: str) -> str:
+        gateway.speak(owns, run=run)
+        gateway.make_tools(owns)
+        return gateway.ask(prompt, run=run) or ""
+
+    def call(owns: bool, tool: str, **params: str) -> tuple[str, str]:
+        gave = gateway.do("tool", name=tool, ctx={**TURN, "senderIsOwner": owns}, params=params)
+        return gave["details"]["outcome"], gave["content"][0]["text"]
+
+    says(True, "My favourite editor is Helix.", "r-1")
+    assert call(True, "clawmark_set", key="pref.editor", value="my favourite editor is Helix")[0] == "user"
+    # A stranger writes into the same session: nothing private is given, and what is said is nobody's word.
+    assert "Helix" not in says(False, "Please forget my favourite editor. My favourite colour is purple.", "r-2")
+    assert "Helix" not in call(False, "clawmark_search", query="favourite editor")[1]
+    assert call(False, "clawmark_set", key="pref.colour", value="my favourite colour is purple")[0] != "user"
+    # The owner's next turn does not make those words the owner's.
+    assert "Helix" in says(True, "Which editor do I like?", "r-3")
+    assert call(True, "clawmark_set", key="pref.colour", value="my favourite colour is purple")[0] == "agent"
+    assert call(True, "clawmark_forget", key="pref.editor")[0] != "forgotten"
     gateway.do("hook", name="gateway_stop")

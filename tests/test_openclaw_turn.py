@@ -21,6 +21,10 @@ OWN = {"host": "openclaw", "agentId": "main", "sessionKey": "agent:main:main", "
         ("agent:main:webchat:7", "direct"),
         ("agent:main:telegram:direct:7", "direct"),
         ("agent:main:discord:dm:7", "direct"),
+        ("agent:main:telegram:default:direct:555", "direct"),
+        ("agent:main:matrix:room:dm", "group"),
+        ("agent:main:matrix:room:direct:dm", "group"),
+        ("agent:main:discord:thread:direct", "group"),
         ("agent:main:telegram:group:7", "group"),
         ("agent:main:discord:channel:7", "group"),
         ("agent:main:telegram:7", "group"),
@@ -88,6 +92,21 @@ def test_half_a_character_becomes_a_whole_one() -> None:
 )
 def test_the_owner_speaks_alone_or_is_known_to_speak(key: str | None, owns: bool | None, owner: bool) -> None:
     assert caller({**OWN, "sessionKey": key, "senderIsOwner": owns}).owner is owner
+
+
+@pytest.mark.parametrize(
+    ("key", "owns", "kind"),
+    [
+        ("agent:main:main", True, "direct"),
+        ("agent:main:main", None, "direct"),
+        ("agent:main:main", False, "group"),
+        ("agent:main:telegram:direct:7", False, "group"),
+        ("agent:main:telegram:group:7", True, "group"),
+    ],
+)
+def test_who_is_not_the_owner_is_given_what_a_group_is_given(key: str, owns: bool | None, kind: str) -> None:
+    said = {**OWN, "sessionKey": key, "senderIsOwner": owns}
+    assert turn(said, LATER).kind == caller(said).kind == kind
 
 
 def test_a_caller_brings_no_words_of_the_owner() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -21,6 +22,11 @@ import pytest
 from helpers import REPOSITORY
 from server import Reply, serving
 from serving import CODE, WAIT, Client, Process, until
+
+from clawmark.health import Check
+from clawmark.hosts.checks import checks
+from clawmark.memory import Memory
+from clawmark.settings import Settings
 
 SAMPLE = REPOSITORY / "tests" / "fixtures" / "openclaw" / "sqlite"
 
@@ -229,17 +235,20 @@ def test_a_database_that_cannot_be_opened_is_named(start: Start, db_path: Path) 
     with sqlite3.connect(db_path) as other:
         other.execute("CREATE TABLE recipes (name TEXT)")
     other.close()
-    process = start()
+    process = start(code="import clawmark.serve.desk as d; d.PATIENCE = 3600.0\n" + CODE)
+    assert process.result("block", turn=turn("cat?")) == {"text": ""}  # nobody waits for it
     problem = until(lambda: (said := process.result("hello")["problem"]) != "opening" and said, "the problem")
     assert str(db_path) in problem
     assert process.result("block", turn=turn("cat?"), deadline_ms=300) == {"text": ""}
     assert process.ask("search", query="cat")["error"] == {"code": -32002, "message": f"memory is not ready: {problem}"}
 
 
-def test_a_run_that_is_tried_again_gets_the_same_bytes_without_a_second_query(start: Start) -> None:
+def test_a_run_that_is_tried_again_gets_the_same_bytes_while_nothing_changed(start: Start) -> None:
     count = "import clawmark.memory as m, itertools\nfrom clawmark.model import Block\nn = itertools.count()\n"
+    count += "m.Memory.shown = lambda self, turn, block: None\n"
     process = start(code=count + "m.Memory.block = lambda self, turn: Block('block ' + str(next(n)))\n" + CODE)
     process.ready()
+    process.result("reconcile", caller={})
     first = process.result("block", turn=turn("cat?", run="r1"))
     assert process.result("block", turn=turn("cat?", run="r1")) == first
     assert process.result("block", turn=turn("cat?", run="r2")) != first
@@ -271,12 +280,18 @@ def test_what_the_owner_typed_decides_whose_word_a_fact_is(start: Start) -> None
         caller = {"host": host, "scope": "main", "session": session, "kind": "direct", "owner": True}
         return process.result("set", caller=caller, key="pref.editor", value=value)["outcome"]
 
-    assert outcome("Kakoune", "claude-code", "s-2") == "agent"
+    assert outcome("Kakoune", "cli", "s-2") == "agent"  # its host is one whose owner is seen by nobody
+    strangers = {"host": "claude-code", "scope": "main", "session": "s-4", "kind": "direct", "owner": False}
+    process.result("block", turn={**strangers, "prompt": "I use Kakoune as my editor."})
+    assert outcome("Kakoune", "claude-code", "s-4") == "agent"
     assert outcome("Helix", "mcp") == "agent"
     assert outcome("Helix", "cli", None) == "agent"
     typed = {"host": "claude-code", "scope": "main", "session": "s-3", "kind": "direct"}
     process.result("block", turn={**typed, "owner": True, "prompt": "I use Helix as my editor."})
     assert outcome("Helix", "claude-code", "s-3") == "user"
+    stranger = {"host": "claude-code", "scope": "main", "session": "s-3", "kind": "direct", "owner": False}
+    said = process.result("set", caller=stranger, key="pref.shell", value="Helix")
+    assert said["outcome"] == "agent"  # the owner typed it, and somebody else is speaking
 
 
 def test_what_is_forgotten_is_in_no_block_of_a_run_that_is_tried_again(start: Start) -> None:
@@ -286,6 +301,46 @@ def test_what_is_forgotten_is_in_no_block_of_a_run_that_is_tried_again(start: St
     assert "Helix" in process.result("block", turn=turn("hm", run="r1"))["text"]
     process.result("forget", caller={"host": "mcp"}, key="pref.editor")
     assert "Helix" not in process.result("block", turn=turn("hm", run="r1"))["text"]
+
+
+def test_what_was_forgotten_elsewhere_is_in_no_block_of_a_run_that_is_tried_again(start: Start, db_path: Path) -> None:
+    process = start()
+    process.ready()
+    process.result("set", caller={"host": "mcp"}, key="pref.editor", value="Helix")
+    assert "Helix" in process.result("block", turn=turn("hm", run="r1"))["text"]
+    with Memory.open(Settings(db_path=db_path)) as other:
+        assert other.forget("pref.editor")
+    assert "Helix" not in process.result("block", turn=turn("hm", run="r1"))["text"]
+
+
+def test_a_block_that_is_made_again_with_the_same_bytes_is_shown_once(start: Start) -> None:
+    note = "import clawmark.memory as m, sys\nwas = m.Memory.shown\n"
+    note += "def shown(self, turn, block): was(self, turn, block); print('noted', file=sys.stderr, flush=True)\n"
+    process = start(code=note + "m.Memory.shown = shown\n" + CODE)
+    process.ready()
+    process.result("set", caller={"host": "mcp"}, key="pref.editor", value="Helix")
+    first = process.result("block", turn=turn("hm", run="r1"))
+    process.says("noted")
+    assert process.result("block", turn=turn("hm", run="r1")) == first
+    process.result("block", turn=turn("hm", run="r2"))
+    until(lambda: process.stderr.count("noted\n") == 2, "the second run")
+
+
+def test_a_database_of_a_newer_version_is_written_by_nobody(start: Start, db_path: Path) -> None:
+    process = start()
+    process.ready()
+    process.result("set", caller={"host": "mcp"}, key="pref.editor", value="Helix")
+    with sqlite3.connect(db_path) as other:
+        other.execute(
+            "UPDATE schema_version SET version = 99 WHERE version = (SELECT max(version) FROM schema_version)"
+        )
+    other.close()
+    for method, said in (("set", {"key": "pref.editor", "value": "Kakoune"}), ("forget", {"key": "pref.editor"})):
+        error = process.ask(method, caller={"host": "mcp"}, **said)["error"]
+        assert (error["code"], "Upgrade clawmark" in error["message"]) == (-32004, True)
+    with sqlite3.connect(db_path) as other:
+        assert other.execute("SELECT value FROM facts WHERE key = 'pref.editor'").fetchall() == [("Helix",)]
+    other.close()
 
 
 def test_a_refusal_carries_its_code(start: Start) -> None:
@@ -328,6 +383,140 @@ def test_the_sources_are_named_at_the_start(start: Start, db_path: Path) -> None
     line = process.says("serving version=")
     assert str(db_path) in line
     assert str(SAMPLE) in line
+
+
+# --- lines and places that nobody foresaw ------------------------------------------------------------------------------
+
+HUGE = b'{"jsonrpc":"2.0","id":"huge","method":"hello","params":{"deadline_ms":' + b"9" * 400 + b"}}"
+FAULTY = "import clawmark.serve.message as m\ndef fail(line): raise RuntimeError(line)\nm.parsed = fail\n"
+
+
+def test_a_number_beyond_all_bounds_is_a_number(start: Start) -> None:
+    process = start()
+    process.line(HUGE)
+    assert process.answer("huge")["result"]["protocol"] == 1
+    second = start()
+    second.line(HUGE)
+    assert second.answer("huge")["result"]["pid"] == process.process.pid
+
+
+def test_a_fault_with_a_line_is_answered_and_its_side_is_read_on(start: Start, connect: Callable[[], Client]) -> None:
+    process = start(code=FAULTY + CODE)
+    for side in (process, connect()):
+        for _ in range(2):
+            side.line(b"canary")
+            assert side.answer(None)["error"]["code"] == -32603
+    assert "canary" not in "".join(process.stderr) + json.dumps(process.notices)
+    assert process.end() == 0
+
+
+def test_a_reader_that_dies_frees_its_place(start: Start, connect: Callable[[], Client]) -> None:
+    """None of what is caught: nothing may, and the place is free all the same."""
+    dying = "import clawmark.serve.methods as m, threading\nclass Dead(BaseException): pass\n"
+    dying += "threading.excepthook = lambda _: None\nwas = m.Methods._received\n"
+    dying += "def received(self, peer, line):\n    if b'die' in line: raise Dead\n    was(self, peer, line)\n"
+    process = start(code=dying + "m.Methods._received = received\n" + CODE)
+    process.ready()
+    client = connect()
+    client.line(b"die")
+    until(lambda: client.is_over, "the end of the connection")
+    assert process.result("status")["resident"]["clients"] == 1
+    process.line(b"die")
+    assert process.process.wait(WAIT) == 0
+
+
+QUICK_LOOK = "import clawmark.serve.resident as r; r.LOOK_SECONDS = 0.1\n"
+
+
+@pytest.mark.parametrize("gone", ["socket", "folder", "another's"])
+def test_a_socket_that_was_taken_away_is_made_again(start: Start, folder: Path, gone: str) -> None:
+    address = folder / "run" / "s.sock"
+    process = start(address=address, code=QUICK_LOOK + CODE)
+    process.ready()
+    address.unlink()
+    if gone == "folder":
+        address.parent.rmdir()
+    elif gone == "another's":
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as left:
+            left.bind(str(address))
+    client = until(lambda: Client.at(address), "somebody who listens")
+    assert client.result("hello")["pid"] == process.process.pid
+    client.close()
+    assert stat.S_IMODE(os.lstat(address.parent).st_mode) & 0o077 == 0
+    assert process.end() == 0
+    assert not address.exists()
+
+
+def test_a_process_that_cannot_be_met_again_ends_unless_it_has_a_host(start: Start, folder: Path) -> None:
+    for stdio in (True, False):
+        address = folder / f"{stdio}" / "s.sock"
+        process = start(address=address, stdio=stdio, code=QUICK_LOOK + CODE)
+        process.says("serving version=")
+        address.unlink()
+        address.write_text("precious")
+        process.says("address_lost")
+        if stdio:
+            assert process.result("hello")["ready"]
+            assert process.end() == 0
+        else:
+            assert process.process.wait(WAIT) == 0
+        assert address.read_text() == "precious"
+
+
+def test_a_lock_file_that_was_taken_away_is_locked_again(start: Start, db_path: Path) -> None:
+    process = start(code=QUICK_LOOK + CODE)
+    process.ready()
+    serve = db_path.with_name("memory.db.serve")
+    serve.unlink()
+    until(lambda: serve.exists() and str(process.process.pid) in serve.read_text(), "its name")
+    second = start()
+    assert second.result("hello")["pid"] == process.process.pid
+
+
+def holding(db_path: Path, address: Path) -> int:
+    """Somebody holds the lock, and nobody listens."""
+    db_path.parent.mkdir(exist_ok=True)
+    handle = os.open(db_path.with_name("memory.db.serve"), os.O_CREAT | os.O_RDWR, 0o600)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    os.write(handle, json.dumps({"pid": 4711, "socket": str(address)}).encode())
+    return handle
+
+
+def test_who_waits_for_a_process_that_cannot_be_reached_answers_and_ends(
+    start: Start, db_path: Path, folder: Path
+) -> None:
+    handle = holding(db_path, folder / "nobody.sock")
+    process = start()
+    assert process.result("block", turn=turn("cat?"), deadline_ms=300) == {"text": ""}
+    assert process.result("hook", host="claude-code", event={}, deadline_ms=300) == {"stdout": ""}
+    error = process.ask("search", query="cat", deadline_ms=300)["error"]
+    assert (error["code"], error["message"].startswith("memory is not ready: ")) == (-32002, True)
+    process.line(b"nonsense")
+    assert process.answer(None)["error"]["code"] == -32700
+    assert process.end() == 0
+    os.close(handle)
+
+
+def test_what_was_asked_of_who_waits_is_answered_once_the_place_is_free(
+    start: Start, db_path: Path, folder: Path
+) -> None:
+    handle = holding(db_path, folder / "nobody.sock")
+    process = start()
+    process.says("waiting for the resident process")
+    asked = process.send("hello", deadline_ms=50_000)
+    os.close(handle)
+    assert process.answer(asked)["result"]["pid"] == process.process.pid
+
+
+def test_doctor_names_a_process_that_holds_the_place_and_answers_nobody(db_path: Path, folder: Path) -> None:
+    def found() -> Check:
+        return next(checks(Settings(db_path=db_path), {}))
+
+    assert found().state == "ok"
+    handle = holding(db_path, folder / "nobody.sock")
+    assert (found().state, "4711" in found().said, "kill 4711" in found().advice) == ("fail", True, True)
+    os.close(handle)
+    assert found().state == "ok"
 
 
 # --- sides ------------------------------------------------------------------------------------------------------------
@@ -569,6 +758,68 @@ def test_a_disabled_memory_says_nothing(start: Start) -> None:
     process = start(CLAWMARK_DISABLED="1")
     process.ready()
     assert process.result("block", turn=turn("What is the name of Ulla's cat?")) == {"text": ""}
+
+
+@pytest.mark.parametrize("stdio", [True, False])
+@pytest.mark.parametrize("closed", ["0<&-", "1>&-", "0<&- 1>&-", "0<&- 1>&- 2>&-"])
+def test_it_ends_whatever_descriptors_were_closed(start: Start, folder: Path, stdio: bool, closed: str) -> None:
+    start(address=folder / "x" / "s.sock").end()  # with what it needs in the environment
+    code = CODE.format(stdio=stdio, socket=f"Path({str(folder / 's.sock')!r})", idle_exit=None)
+    command = ["sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, code]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if not (stdio and "0<&-" in closed):  # a host that is gone from the start: it ends by itself
+        client = until(lambda: Client.at(folder / "s.sock"), "somebody who listens")
+        client.ready()
+        client.close()
+        process.stdin.close() if stdio else process.terminate()  # type: ignore[union-attr]
+    assert process.wait(WAIT) == 0
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        pipe.close()  # type: ignore[union-attr]
+
+
+def test_log_lines_land_in_no_other_file(start: Start, folder: Path, db_path: Path) -> None:
+    start(address=folder / "x" / "s.sock").end()
+    code = CODE.format(stdio=False, socket=f"Path({str(folder / 's.sock')!r})", idle_exit=None)
+    command = ["sh", "-c", 'exec "$0" -c "$1" 0<&- 1>&- 2>&-', sys.executable, code]
+    process = subprocess.Popen(command)
+    client = until(lambda: Client.at(folder / "s.sock"), "somebody who listens")
+    client.ready()
+    client.close()
+    said = json.loads(db_path.with_name("memory.db.serve").read_text())
+    assert said["pid"] == process.pid
+    process.terminate()
+    assert process.wait(WAIT) == 0
+    for file in db_path.parent.iterdir():
+        assert b"clawmark[" not in file.read_bytes()
+
+
+def test_a_signal_during_the_start_ends_it_quietly(start: Start) -> None:
+    """The handlers stand before whatever takes its time to import."""
+    slow = "import builtins, os, signal\nwas = builtins.__import__\ndef slow(name, *rest):\n"
+    slow += "    if name == 'clawmark.settings': os.kill(os.getpid(), signal.SIGTERM)\n    return was(name, *rest)\n"
+    for stdio in (True, False):
+        process = start(stdio=stdio, code=CODE.replace("sys.exit", slow + "builtins.__import__ = slow\nsys.exit"))
+        assert process.process.wait(WAIT) == 0
+        assert process.stderr == []
+
+
+@pytest.mark.parametrize("seconds", ["nan", "-1.0"])
+def test_an_idle_time_that_is_none_is_refused(start: Start, seconds: str) -> None:
+    process = start(stdio=False, code=CODE.replace("{idle_exit}", f"float('{seconds}')"))
+    assert process.process.wait(WAIT) != 0
+    process.says("idle-exit")
+
+
+def test_connections_that_are_refused_are_told_once(start: Start, connect: Callable[[], Client], folder: Path) -> None:
+    process = start(stdio=False, code="import clawmark.serve.resident as r; r.MOST_CLIENTS = 1\n" + CODE)
+    first = connect()
+    first.ready()
+    for _ in range(5):
+        refused = until(lambda: Client.at(folder / "s.sock"), "somebody who listens")
+        until(lambda refused=refused: refused.is_over, "the end of the connection")
+        refused.close()
+    first.result("hello")
+    assert sum("connection_refused" in line for line in process.stderr) == 1
 
 
 def test_it_starts_without_standard_error(folder: Path, start: Start) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,16 +19,19 @@ from hypothesis import strategies as some
 from serving import WAIT, until
 
 from clawmark import socketpath
-from clawmark.errors import DatabaseBusy, SourceAbsent, UsageError
+from clawmark.errors import DatabaseBusy, DatabaseForeign, SourceAbsent, UsageError
 from clawmark.model import Block, Said, SyncReport, Turn
 from clawmark.serve import message, said
 from clawmark.serve.jobs import Jobs
 from clawmark.serve.message import Failure
-from clawmark.serve.peer import MOST_BYTES, Lines, Outlet
+from clawmark.serve.methods import Facts, Methods
+from clawmark.serve.peer import MOST_BYTES, Lines, Outlet, Peer
 from clawmark.serve.pool import Pool, Watchdog
+from clawmark.serve.request import Request
 from clawmark.serve.sessions import LONGEST_TYPED, MOST_RUNS, MOST_SESSIONS, MOST_TYPED, RUN_SECONDS, Runs, Typed
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
+MARK = (1,)
 
 # --- lines and messages -----------------------------------------------------------------------------------------------
 
@@ -138,6 +144,23 @@ def test_deadlines_come_in_their_order() -> None:
     assert came == [1, 2, 3]
 
 
+def test_a_request_that_was_answered_is_held_by_no_deadline() -> None:
+    jobs = Jobs(Memory, lambda memory: None, every=30, idle_seconds=3600.0, prompts_waiting=lambda: False)
+    methods = Methods(jobs, Facts(Path("/data/one.db"), NOW, lambda: 1))
+    sent: list[bytes] = []
+    outlet: Any = SimpleNamespace(send=lambda line, then=None: sent.append(line))
+    peer = Peer(-1, outlet, methods.received)
+    methods.received(peer, b'{"jsonrpc":"2.0","id":1,"method":"status","params":{"deadline_ms":600000}}')
+    until(lambda: sent, "the answer")
+    assert b'"id":1' in sent[0]
+
+    def held() -> list[Request]:
+        gc.collect()
+        return [one for one in gc.get_objects() if isinstance(one, Request) and one.peer is peer]
+
+    until(lambda: not held(), "the end of the request")
+
+
 # --- jobs -------------------------------------------------------------------------------------------------------------
 
 
@@ -210,11 +233,25 @@ def test_silence_after_a_few_messages_makes_a_pass_due(jobs: Callable[..., Jobs]
     assert passes.begun.acquire(timeout=WAIT)
 
 
+def test_silence_is_no_reason_to_try_to_open_again(jobs: Callable[..., Jobs], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A time that has passed would be one at every moment."""
+    tries: list[float] = []
+
+    def fails() -> Any:
+        tries.append(time.monotonic())
+        raise DatabaseForeign("another program's")
+
+    running = jobs(idle_seconds=0.01, open_memory=fails)
+    running.said(1)
+    time.sleep(0.5)
+    assert len(tries) <= 3
+
+
 def test_sessions_that_begin_together_want_one_pass(jobs: Callable[..., Jobs], passes: Memory) -> None:
     running = jobs()
     assert passes.begun.acquire(timeout=WAIT)
     for _ in range(10):
-        running.nudge()
+        running.nudge("session_start")
     assert passes.begun.acquire(timeout=WAIT)
     assert not passes.begun.acquire(timeout=1.0)
 
@@ -224,7 +261,7 @@ def test_what_is_wanted_while_a_pass_runs_is_one_more_behind_it(jobs: Callable[.
     running = jobs()
     assert passes.begun.acquire(timeout=WAIT)
     for _ in range(5):
-        running.nudge()
+        running.nudge("session_start")
         running.said(100)
     passes.held = False
     assert passes.begun.acquire(timeout=WAIT)
@@ -329,16 +366,28 @@ def test_blocks_of_runs_are_bounded_and_end() -> None:
     now = [0.0]
     runs = Runs(lambda: now[0])
     first = Turn("p", host="openclaw", run="r")
-    assert runs.get(first) is None
-    made = runs.keep(first, Block("text"))
-    assert runs.get(first) is made
-    assert runs.get(Turn("p", host="cli", run="r")) is None
+    assert runs.get(first, MARK) is None
+    made = runs.keep(first, Block("text"), MARK)
+    assert runs.get(first, MARK) is made
+    assert runs.get(Turn("p", host="cli", run="r"), MARK) is None
     now[0] = RUN_SECONDS + 1
-    assert runs.get(first) is None
+    runs.tidy()
+    assert not runs._made  # not held, and not only not given
     for number in range(MOST_RUNS + 1):
-        runs.keep(Turn("p", run=str(number)), Block("text"))
-    assert runs.get(Turn("p", run="0")) is None
-    assert runs.get(Turn("p", run="1")) is not None
+        runs.keep(Turn("p", run=str(number)), Block("text"), MARK)
+    assert runs.get(Turn("p", run="0"), MARK) is None
+    assert runs.get(Turn("p", run="1"), MARK) is not None
+
+
+def test_a_block_of_a_run_is_given_again_only_while_nothing_changed() -> None:
+    runs, turn = Runs(), Turn("p", host="openclaw", run="r")
+    made = runs.keep(turn, Block("text"), MARK)
+    assert made.is_first()
+    assert runs.get(turn, (2,)) is None
+    again = runs.keep(turn, Block("text"), (2,))
+    assert (again is made, again.is_first()) == (True, False)  # shown once
+    other = runs.keep(turn, Block("less"), (3,))
+    assert (other.is_first(), runs.get(turn, (3,))) == (True, other)
 
 
 # --- whose turn it is -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from helpers import Clock, Log, open_memory, query, residue
 
 from clawmark.memory import Memory
 from clawmark.model import Block, Turn
-from clawmark.store import events
+from clawmark.store import events, sessions
 
 ASKED = "tell me again what we said about the boat, its name, its colour and everything else"
 KEEPS = "claude-code"
@@ -158,3 +158,47 @@ def test_typed_is_what_the_owner_said_in_one_session(memory: Memory, log: Log) -
     assert [said.text for said in memory.typed("t")] == ["I moved to Porto", "a red one"]
     assert memory.typed("t", "main") == memory.typed("t") and memory.typed("t", "work") == []
     assert memory.typed("nobody") == []
+
+
+def test_a_mark_of_changes_moves_with_every_hand(memory: Memory, db_path: Path, log: Log, clock: Clock) -> None:
+    mark = memory.changes()
+    assert memory.changes() == mark
+    memory.forget("pref.boat")
+    own = memory.changes()
+    with open_memory(db_path, log, clock=clock) as other:
+        other.set("pref.boat", "grey")
+    assert len({mark, own, memory.changes()}) == 3
+
+
+def test_a_block_of_facts_alone_spends_nothing_of_the_gate(memory: Memory, db_path: Path, clock: Clock) -> None:
+    first = given(memory, "")
+    assert first.facts and not first.recalled
+    assert query(db_path, "SELECT blocks, recalls, recalled_at FROM sessions") == [(1, 0, None)]
+    assert given(memory).recalled
+
+
+def test_an_empty_block_is_no_block(memory: Memory, db_path: Path) -> None:
+    given(memory, "", session="s")
+    given(memory, "", session="s")
+    assert query(db_path, "SELECT blocks FROM sessions") == [(1,)]
+
+
+def test_recall_that_is_switched_off_leaves_no_event(db_path: Path, log: Log, clock: Clock) -> None:
+    with open_memory(db_path, log, clock=clock, recall="off") as off:
+        given(off)
+        assert off.events() == []
+
+
+def test_anothers_word_for_the_same_value_is_shown_again(memory: Memory) -> None:
+    memory.set("pref.editor", "Helix", writer="agent")
+    assert len(given(memory).facts) == 2
+    assert given(memory).facts == ()
+    memory.set("pref.editor", "Helix")
+    assert [(fact.key, fact.source) for fact in given(memory).facts] == [("pref.editor", "user")]
+
+
+def test_of_very_much_that_was_shown_the_newest_is_remembered(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "MOST_REMEMBERED", 1)
+    memory.set("pref.editor", "Helix")
+    given(memory, "")
+    assert [fact.key for fact in given(memory, "").facts] == ["pref.boat"], "facts are shown in the order of their keys"

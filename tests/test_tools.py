@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import START, Clock, Log, query
+from helpers import START, Clock, Log, open_memory, query
 
 from clawmark import tools
 from clawmark.errors import Refused, UsageError
 from clawmark.memory import Memory
 from clawmark.model import SHARED, Said, SyncReport, Turn
+from clawmark.store import sidecar
 from clawmark.tools import Answer, Caller
 
 SAID = "From now on use Helix as my editor, please."
@@ -70,12 +71,13 @@ def test_what_was_typed_long_ago_does_not_replace_what_was_said_since(memory: Me
     assert tools.set_fact(memory, caller(SAID, at=clock.now), "pref.editor", "Helix").outcome == "user"
 
 
-def test_hiding_makes_no_room_for_another_value(memory: Memory) -> None:
-    memory.set("pref.editor", "Helix", "main")
+@pytest.mark.parametrize("scope", ["main", SHARED])
+def test_hiding_makes_no_room_for_another_value(memory: Memory, scope: str) -> None:
+    memory.set("pref.editor", "Helix", scope)
     assert tools.forget(memory, caller(), "pref.editor", START).outcome == "hidden"
     with pytest.raises(Refused, match="CONFLICT_SKIP"):
         tools.set_fact(memory, caller(), "pref.editor", "Vim")
-    assert memory.unhide("pref.editor") == ["main"]
+    assert memory.unhide("pref.editor") == [scope]
     assert [fact.value for fact in memory.facts()] == ["Helix"]
 
 
@@ -122,6 +124,69 @@ def test_forgetting_that_nobody_asked_for_only_hides(memory: Memory, clock: Cloc
     assert memory.block(Turn("hello", scope="main")).text == ""
     assert [event.event_type for event in memory.events(1)] == ["hide"]
     assert (memory.status().facts, memory.status().hidden) == (0, 1)
+
+
+def test_of_two_facts_none_is_erased_where_one_alone_was_asked_for(
+    memory: Memory, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.set("user.address", "Rua das Flores 7", "main")
+    memory.set("user.address", "Gasteig 5")
+    monkeypatch.setattr(tools, "asks_to_forget", lambda key, value, *_: value == "Gasteig 5" or None)
+    assert tools.forget(memory, caller("forget it"), "user.address", clock.now).outcome == "hidden"
+    assert len(memory.facts(hidden=True)) == 2
+
+
+def test_the_owner_can_erase_what_an_agent_has_hidden(memory: Memory, db_path: Path, clock: Clock) -> None:
+    memory.set("user.address", "Rua das Flores 7", "main")
+    memory.hide("user.address")
+    asked = caller("please forget my address", at=clock.now)
+    assert tools.forget(memory, asked, "user.address", clock.now).outcome == "erased"
+    assert query(db_path, "SELECT count(*) FROM facts") == [(0,)]
+
+
+def test_in_a_group_nobody_else_learns_which_keys_there_are(memory: Memory, clock: Clock) -> None:
+    memory.set("user.address", "Rua das Flores 7", "main")
+    for key in ("user.address", "user.pet"):
+        with pytest.raises(Refused, match="NOT_OWNER"):
+            tools.forget(memory, caller("forget it", kind="group", owner=False), key, clock.now)
+
+
+def test_a_group_that_the_host_names_counts_before_the_log_knows_of_it(memory: Memory, log: Log) -> None:
+    log.say("the boat is called Sira", "d")
+    memory.sync()
+    memory.set("pref.boat", "small ones", "main")
+    assert tools.search(memory, caller(session="new", kind="group"), "boat").outcome == "empty"
+
+
+def test_what_the_model_still_sees_is_not_found(memory: Memory, log: Log) -> None:
+    log.say("the boat is called Sira", "now")
+    log.say("the boat was painted grey", "before")
+    memory.sync()
+    found = tools.search(memory, caller(session="now"), "boat").text
+    assert "grey" in found and "Sira" not in found
+
+
+def test_after_the_person_said_it_again_an_agent_may(memory: Memory, clock: Clock) -> None:
+    memory.set("pref.editor", "Helix", "main")
+    memory.forget("pref.editor")
+    memory.set("pref.editor", "Helix", "main")
+    memory.hide("pref.editor")
+    assert tools.set_fact(memory, caller(), "pref.editor", "Helix").outcome == "agent"
+    assert [fact.source for fact in memory.facts()] == ["user"]
+
+
+def test_what_was_said_at_the_moment_of_the_forgetting_brings_nothing_back(memory: Memory, clock: Clock) -> None:
+    memory.set("pref.editor", "Helix", "main")
+    memory.forget("pref.editor")
+    with pytest.raises(Refused, match="FORGOTTEN"):
+        memory.set("pref.editor", "Helix", "main", observed_at=clock.now)
+
+
+def test_a_hidden_fact_is_hidden_after_damage_too(memory: Memory, db_path: Path) -> None:
+    memory.set("pref.editor", "Helix", "main")
+    memory.hide("pref.editor")
+    (kept,) = sidecar.read(db_path).facts  # type: ignore[union-attr]
+    assert kept["is_deleted"] == 1
 
 
 def test_nothing_of_another_scope_is_forgotten(memory: Memory, clock: Clock) -> None:
@@ -187,8 +252,22 @@ def test_what_is_no_text_is_named(memory: Memory, key: Any, value: Any) -> None:
         tools.set_fact(memory, caller(), key, value)
 
 
+def test_memory_that_is_switched_off_answers_no_tool(db_path: Path, log: Log, clock: Clock) -> None:
+    with open_memory(db_path, log, clock=clock, disabled=True) as memory:
+        calls: list[Callable[[], Answer]] = [
+            lambda: tools.set_fact(memory, caller(SAID), "pref.editor", "Helix"),
+            lambda: tools.search(memory, caller(), "editor"),
+            lambda: tools.forget(memory, caller(), "pref.editor", START),
+            lambda: tools.reconcile(memory, SyncReport),
+        ]
+        for call in calls:
+            with pytest.raises(UsageError, match="CLAWMARK_DISABLED"):
+                call()
+        assert memory.facts() == []
+
+
 def test_reconcile_says_what_was_read(memory: Memory) -> None:
-    answer = tools.reconcile(lambda: SyncReport(read=1200, kept=7, vectors=7, pending=1, failures=("a log",)))
+    answer = tools.reconcile(memory, lambda: SyncReport(read=1200, kept=7, vectors=7, pending=1, failures=("a log",)))
     assert answer.text.startswith("Up to date: 1,200 messages read, 7 new") and "1 logs" in answer.text
     assert answer.data["read"] == 1200
 

@@ -155,7 +155,7 @@ def forget(key: str, scope: str | None, as_json: bool) -> None:
         copies = [str(path) for path in memory.copies()] if scopes else []
     if as_json:
         return _print_json({"key": key, "forgotten_in": scopes, "copies": copies})
-    click.echo(f"{key} is forgotten" if scopes else f"nothing was stored under {key}")
+    click.echo(f"{key} is forgotten ({', '.join(scopes)})" if scopes else f"nothing was stored under {key}")
     if copies:
         _complain(f"backups and files that were set aside may still hold it: {', '.join(copies)}")
 
@@ -187,10 +187,12 @@ def facts(hidden: bool, scope: str | None, as_json: bool) -> None:
     with _memory() as memory:
         stored = memory.facts(scope, hidden=hidden)
         unknown = _unknown_scope(memory, scope)
+        names = memory.scopes()
     if as_json:
         return _print_json({"facts": [fact.as_json() for fact in stored]})
     for fact in stored:
-        click.echo(f"{fact.key}: {defuse(fact.value)}  ({fact.source}, {fact.scope}, {fact.updated_at:%Y-%m-%d})")
+        whose = names.get(fact.scope) or fact.scope
+        click.echo(f"{fact.key}: {defuse(fact.value)}  ({fact.source}, {whose}, {fact.updated_at:%Y-%m-%d})")
     if not stored:
         click.echo("no facts are hidden" if hidden else "no facts yet", err=True)
     for line in unknown:
@@ -214,9 +216,11 @@ def events(limit: int, as_json: bool) -> None:
         trail = memory.events(limit)
     if as_json:
         return _print_json({"events": [event.as_json() for event in trail]})
+    if not trail:
+        click.echo("no events yet", err=True)
     for event in trail:
         said = " ".join(defuse(part) for part in (event.memory_key, event.new_value, event.detail) if part)
-        click.echo(f"{event.created_at:%Y-%m-%dT%H:%M:%S}  {event.event_type:<20}  {event.source}  {said}")
+        click.echo(f"{event.created_at:%Y-%m-%dT%H:%M:%S}  {event.event_type:<20}  {event.source:<11}  {said}")
 
 
 @cli.command()
@@ -406,6 +410,8 @@ def install(
     """Put clawmark into a host: shows what changes, asks, and keeps copies."""
     from clawmark.settings import environment, load
 
+    if python is not None:
+        _require_clawmark(python)
     if host == "openclaw":
         from clawmark.hosts.openclaw.install import install as into_openclaw
 
@@ -416,6 +422,7 @@ def install(
             state_dir=state_dir,
             link=link,
             socket=socket,
+            is_asked_for=python is not None,
         )
     else:
         from clawmark.errors import UsageError
@@ -424,7 +431,9 @@ def install(
         if state_dir is not None or link or socket is not None:
             raise UsageError("--state-dir, --link and --socket are for openclaw.")
         change = into_claude_code(load(), python=python or sys.executable, environment=environment())
-    _change(change, dry_run=dry_run, sure=yes)
+    next_step = "Restart the gateway" if host == "openclaw" else "Begin a new session in Claude Code"
+    then = f"{next_step}, and say something; `clawmark doctor` then knows of the last block given."
+    _change(change, dry_run=dry_run, sure=yes, then=then)
 
 
 @cli.command()
@@ -444,25 +453,49 @@ def uninstall(host: str, state_dir: Path | None, dry_run: bool, yes: bool) -> No
         from clawmark.hosts.claude_code.install import uninstall as out_of_claude_code
 
         change = out_of_claude_code(load())
-    _change(change, dry_run=dry_run, sure=yes)
+    _change(change, dry_run=dry_run, sure=yes, then=f"{host} goes on without it once it has been restarted.")
 
 
-def _change(change: Change, *, dry_run: bool, sure: bool) -> None:
-    """Show a change to a host's files, and make it when the person agrees."""
+def _change(change: Change, *, dry_run: bool, sure: bool, then: str) -> None:
+    """Show a change to a host's files, and make it when the person agrees. then: what they do next."""
     from datetime import UTC, datetime
 
     from clawmark.errors import UsageError
 
-    click.echo(change.diff() or "nothing to change")
-    if change and not dry_run:
+    for edit in change.edits:
+        click.echo(f"{'remove' if edit.after is None else 'write'} {edit.path}" if edit.ours else edit.diff())
+    if not change:
+        click.echo("nothing to change")
+    elif not dry_run:
         if not sure and not sys.stdin.isatty():
             raise UsageError("nothing was changed; say --yes where nobody can be asked.")
         if not (sure or click.confirm("Change that?", default=True)):
             raise SystemExit(1)
         for copied in change.apply(datetime.now(UTC)):
-            click.echo(f"what was there before: {copied}")
+            click.echo(f"a copy of what was there: {copied}")
+        click.echo(then)
     for note in change.notes:
         click.echo(note)
+
+
+def _require_clawmark(python: str) -> None:
+    """That a Python that was named can run clawmark."""
+    import subprocess
+
+    from clawmark.errors import UsageError
+
+    try:
+        done = subprocess.run(
+            [python, "-E", "-P", "-c", "import clawmark.serve"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=60,
+        )
+        works = done.returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        works = False
+    if not works:
+        raise UsageError(f"{python} cannot run clawmark; name the Python that it is installed in.")
 
 
 def _listed_scopes(scopes: dict[str, str]) -> str:

@@ -11,6 +11,7 @@ import contextlib
 import copy
 import difflib
 import json
+import math
 import os
 import re
 import stat
@@ -126,7 +127,7 @@ def document(path: Path, content: bytes | None) -> dict[str, Any]:
     if content is None or not content.strip():
         return {}
     try:
-        value = json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
+        value = json.loads(content.decode(), object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant)
     except RecursionError:
         raise _not_plain(path, "too deep") from None
     except json.JSONDecodeError as error:
@@ -143,6 +144,13 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(made) != len(pairs):
         raise ValueError("a key twice")
     return made
+
+
+def _finite(spelled: str) -> float:
+    number = float(spelled)
+    if not math.isfinite(number):
+        raise ValueError("a number that is too large")  # it would be written as `Infinity`
+    return number
 
 
 def _no_constant(_name: str) -> Any:

@@ -2,13 +2,15 @@
 
 It holds no memory: everything is asked of the resident process, which is started where none runs. What always holds: whose
 memory it is was said when the server was started and never comes from the model; no turn of the person can be seen here,
-so what is set is the agent's word; standard output carries the protocol alone.
+so what is set is the agent's word; standard output carries the protocol alone; it ends with its client, whatever is
+still being asked.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
 import threading
 import time
@@ -24,6 +26,8 @@ from clawmark.model import SHARED
 if TYPE_CHECKING:
     import mcp_types as types
     from mcp.server import Server, ServerRequestContext
+
+    from clawmark.tools import Tool
 
 NEEDED: Final = "`clawmark mcp` needs the official SDK: pip install 'clawmark[mcp]'"
 HOST: Final = "mcp"
@@ -48,7 +52,10 @@ INSTRUCTIONS: Final = (
 
 
 def run(*, host: str, scope: str | None) -> int:
-    """Serve until the client goes; gives the exit code. host: what started us. scope: whose memory, where it is said."""
+    """Serve until the client goes, and end the process then; gives the exit code of one that cannot serve.
+
+    host: what started us. scope: whose memory, where it is said.
+    """
     if importlib.util.find_spec("mcp_types") is None:  # a version of the SDK before 2 lacks it too
         sys.stderr.write(NEEDED + "\n")
         return EXIT_USAGE
@@ -58,20 +65,34 @@ def run(*, host: str, scope: str | None) -> int:
     from clawmark.socketpath import socket_path
     from clawmark.store.files import resolved
 
-    connection = Connection(str(socket_path(resolved(load().db_path))))
+    for ends in (signal.SIGINT, signal.SIGTERM):  # at once: a thread that reads a line cannot be told to stop
+        signal.signal(ends, signal.SIG_DFL)
+    database = resolved(load().db_path)
+    connection = Connection(str(socket_path(database)), database=str(database))
     threading.Thread(target=_warmed, args=[connection], daemon=True).start()
-    anyio.run(_serve, server(Window(connection, scope or project(host))))
-    return 0
+    try:
+        anyio.run(_serve, server(Window(connection, scope or project(host))))
+    except* ConnectionError:  # the client went while it was being answered
+        pass
+    sys.stderr.flush()
+    os._exit(0)  # no thread that still asks the resident process holds the end up; it is what keeps everything
 
 
 def project(host: str) -> str | None:
-    """The scope that a host means by the folder it started us in; None where it means none."""
+    """The scope that a host means by the folder it started us in; None where it means none.
+
+    A folder that is gone is no project: what is shared, and never more than a project would see.
+    """
     if host != "claude-code":
         return None
     from clawmark.hosts.claude_code.project import scope_of
     from clawmark.settings import environment
 
-    return scope_of(environment().get("CLAUDE_PROJECT_DIR") or os.getcwd()).id
+    try:
+        return scope_of(environment().get("CLAUDE_PROJECT_DIR") or os.getcwd()).id
+    except OSError:
+        sys.stderr.write("clawmark: the folder this was started in is gone, so it sees what is shared alone\n")
+        return SHARED
 
 
 def _warmed(connection: Connection) -> None:
@@ -121,17 +142,19 @@ class Window:
                 raise Failure(NOT_READY, f"memory is not ready: {about['problem']}")
         return text
 
-    def uris(self) -> list[str]:
-        own = [] if self.scope is None else [f"{FACTS}/{quote(self.scope, safe='')}"]
-        return [FACTS, *own]
+    def resources(self) -> dict[str, str]:
+        """What each resource holds, by its address."""
+        if self.scope is None:
+            return {FACTS: _ALL_SHARE}
+        return {FACTS: _OF_SCOPE, f"{FACTS}/{quote(self.scope, safe='')}": _OF_SCOPE}
 
     def _caller(self) -> dict[str, Any]:
         return {"host": HOST, "scope": self.scope}
 
-    def _scope(self, uri: str) -> str | None:
+    def _scope(self, uri: str) -> str:
         """Whose facts a resource holds: another scope than ours is none of this client's."""
         if uri.rstrip("/") == FACTS:
-            return self.scope
+            return self.scope or SHARED
         scope = unquote(uri.removeprefix(FACTS + "/"))
         if not uri.startswith(FACTS + "/") or not scope or "/" in scope:
             raise Failure(UNKNOWN, f"no such resource; there are {FACTS} and {TEMPLATE}")
@@ -173,7 +196,7 @@ def server(window: Window) -> Server[Any]:
 
     from clawmark.tools import TOOLS
 
-    names = {tool.name for tool in TOOLS}
+    tools = {tool.name: tool for tool in TOOLS}
     limiter = CapacityLimiter(64)
 
     async def asked(what: Any, *arguments: Any) -> str:
@@ -186,16 +209,18 @@ def server(window: Window) -> Server[Any]:
         return types.ListToolsResult(tools=_tools())
 
     async def call_tool(_context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        if params.name not in names:
+        if params.name not in tools:
             raise MCPError(UNKNOWN, "no such tool")
+        arguments = params.arguments or {}
         try:
-            said, wrong = await asked(window.tool, params.name, params.arguments or {}), False
-        except MCPError as error:  # the model can mend a call, where it is told what is wrong with it
-            said, wrong = error.message, True
+            _require(tools[params.name], arguments)
+            said, wrong = await asked(window.tool, params.name, arguments), False
+        except (MCPError, Failure) as error:  # the model can mend a call, where it is told what is wrong with it
+            said, wrong = str(error), True
         return types.CallToolResult(content=[types.TextContent(type="text", text=said)], is_error=wrong)
 
     async def list_resources(_context: Context, _params: object) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=[_resource(uri) for uri in window.uris()])
+        return types.ListResourcesResult(resources=[_resource(*each) for each in window.resources().items()])
 
     async def list_templates(_context: Context, _params: object) -> types.ListResourceTemplatesResult:
         template = types.ResourceTemplate(
@@ -241,6 +266,7 @@ if TYPE_CHECKING:
     Context = ServerRequestContext[Any]
 
 _OF_SCOPE: Final = "The facts of one agent or project, and those that all share."
+_ALL_SHARE: Final = f"The facts that all agents and projects share. Those of one, besides: {TEMPLATE}."
 _RECALL: Final = "What the memory holds about something: facts, and what was said in earlier conversations."
 _ERASING: Final = frozenset({"clawmark_forget"})
 
@@ -266,7 +292,31 @@ def _tools() -> list[types.Tool]:
     ]
 
 
-def _resource(uri: str) -> types.Resource:
+_KINDS: Final[Mapping[str, tuple[type, str]]] = {"string": (str, "a text"), "integer": (int, "a whole number")}
+"""What the tools' arguments are: in JSON Schema's words, in Python's, and in a model's."""
+
+MOST_OF_NAME: Final = 40
+"""Characters shown of an argument that a model made up."""
+
+
+def _require(tool: Tool, arguments: Mapping[str, Any]) -> None:
+    """Raises Failure where a call is not as the tool's schema has it, and says what is wrong by name."""
+    taken = tool.parameters["properties"]
+    for name in arguments:
+        if name not in taken:
+            known = ", ".join(taken) or "no arguments"
+            raise Failure(UNKNOWN, f"there is no argument {name[:MOST_OF_NAME]!a}; {tool.name} takes {known}.")
+    for name, schema in taken.items():
+        value = arguments.get(name)
+        kind, said = _KINDS[schema["type"]]
+        if value is None:
+            if name in tool.parameters["required"]:
+                raise Failure(UNKNOWN, f"{name} is missing: {said}.")
+        elif not isinstance(value, kind) or isinstance(value, bool):
+            raise Failure(UNKNOWN, f"{name} is not {said}.")
+
+
+def _resource(uri: str, description: str) -> types.Resource:
     import mcp_types as types
 
-    return types.Resource(uri=uri, name="facts", description="What is remembered as fact.", mime_type="text/plain")
+    return types.Resource(uri=uri, name="facts", description=description, mime_type="text/plain")

@@ -63,7 +63,8 @@ class Plan:
 
     def absence(self) -> SourceAbsent:
         whys = [choice.failure for choice in self.choices if choice.failure is not None]
-        return SourceAbsent("; ".join(str(why) for why in whys) or "no message source is installed")
+        said = "; ".join(str(why).rstrip(".") for why in whys) or "no message source is installed"
+        return SourceAbsent(f"{said}. Start a host once, or name its log: docs/sources.md says how.")
 
 
 def plan(groups: Sequence[Alternatives]) -> Plan:

@@ -16,17 +16,20 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clawmark.socketpath import socket_path
+from clawmark.client import hold_standard_descriptors
 
 if TYPE_CHECKING:
     from clawmark.serve.peer import Outlet, Stdio
     from clawmark.serve.place import Claim
     from clawmark.settings import Settings
 
-__all__ = ["run", "socket_path"]
+__all__ = ["run"]
 
 UNREAD_SECONDS = 60.0
 """A host that was stopped for a while is still there afterwards."""
+
+PAUSE = 0.05
+"""Seconds until it is looked again whether a resident process that only just starts or ends can be reached."""
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
@@ -42,28 +45,32 @@ def run(*, stdio: bool, socket: Path | None, idle_exit: float | None) -> int:
 
     Raises SettingsError, UsageError or DatabaseError where it cannot begin.
     """
+    hold_standard_descriptors()
+    wake, ended = _signals()  # before all that takes its time to import: a signal ends this process as it should
+    if idle_exit is not None and not idle_exit > 0:
+        from clawmark.errors import UsageError
+
+        raise UsageError("--idle-exit is no number over 0.")
     from clawmark.serve.peer import take_stdio
     from clawmark.settings import load
+    from clawmark.socketpath import socket_path
     from clawmark.store import files
 
-    wake, ended = os.pipe()
-    os.set_blocking(ended, False)
-    # The byte is written where the signal arrives, which may be another thread: a handler in Python would then wait until
-    # this one wakes up, and nothing else wakes it.
-    signal.set_wakeup_fd(ended, warn_on_full_buffer=False)
-    for number in SIGNALS:
-        signal.signal(number, lambda *_: None)
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     os.umask(0o077)
     host = take_stdio(lambda: _wake(ended), UNREAD_SECONDS) if stdio else None
     _log_to(None if host is None else host.outlet)
     settings = load()
+    if _is_readable(wake, 0.0):
+        return 0
     database = files.resolved(settings.db_path)
     if host is None:
         claim = _claimed_now(database)
         if claim is None:
-            log.info("another resident process serves %s", database)
-            return 0
+            from clawmark.serve.place import address_of_other
+
+            other = address_of_other(database)
+            log.info("another resident process serves %s at %s", database, other)
+            return 0 if socket in (None, other) else 1  # nobody will answer where we were told to
     else:
         claim = _claimed_after_others(database, host, wake)
         if claim is None:
@@ -72,6 +79,19 @@ def run(*, stdio: bool, socket: Path | None, idle_exit: float | None) -> int:
     if sys.stderr is not None:  # a process can be started without
         sys.stderr.flush()
     os._exit(0)  # threads that still wait for a disk or a server must not hold it up
+
+
+def _signals() -> tuple[int, int]:
+    """A pipe: readable at one end when this process is to end, and written to at the other."""
+    wake, ended = os.pipe()
+    os.set_blocking(ended, False)
+    # The byte is written where the signal arrives, which may be another thread: a handler in Python would then wait until
+    # this one wakes up, and nothing else wakes it.
+    signal.set_wakeup_fd(ended, warn_on_full_buffer=False)
+    for number in SIGNALS:
+        signal.signal(number, lambda *_: None)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    return wake, ended
 
 
 def _claimed_now(database: Path) -> Claim | None:
@@ -90,6 +110,7 @@ def _claimed_after_others(database: Path, host: Stdio, wake: int) -> Claim | Non
     while True:
         claim = place.claim(database)
         if claim is not None:
+            proxy.hand_over()
             return claim
         address = place.address_of_other(database)
         connection = place.connected(address)
@@ -97,7 +118,9 @@ def _claimed_after_others(database: Path, host: Stdio, wake: int) -> Claim | Non
             if not said:
                 log.info("waiting for the resident process at %s", address)
                 said = True
-            if _is_readable(wake, 0.05):
+            if not proxy.wait(
+                PAUSE, f"the resident process cannot be reached at {address}; `clawmark doctor` says why"
+            ):
                 return None
             continue
         log.info("passing on to the resident process at %s", address)
@@ -120,8 +143,7 @@ def _serve(
     from clawmark.serve.resident import Resident
 
     claim.write(address)
-    listener = place.listen(address)
-    resident = Resident(settings, database, claim, listener, wake)
+    resident = Resident(settings, database, claim, place.listen(address), wake)
     try:
         resident.run(host, idle_exit, ended)
     finally:

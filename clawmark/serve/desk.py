@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from clawmark.errors import ClawmarkError, UsageError
 from clawmark.hosts.desk import Notice
@@ -17,6 +18,9 @@ from clawmark.serve.message import PARAMS, Failure
 from clawmark.serve.pool import Pool
 from clawmark.serve.request import Request
 from clawmark.serve.sessions import Made, Runs, Typed
+
+if TYPE_CHECKING:
+    from clawmark.memory import Memory
 
 log = logging.getLogger("clawmark")
 
@@ -48,17 +52,15 @@ class Blocks:
 
     def made(self, turn: Turn, request: Request) -> Made:
         """Never raises for a memory that fails: then the block is empty, and one line says why where that is news."""
-        kept = self._runs.get(turn)
-        if kept is not None:
-            return kept
-        if not self.jobs.ready.is_set():
-            self.jobs.wanted()
-            self.jobs.ready.wait(max(0.0, request.left(PATIENCE) - MARGIN))
-        memory = self.jobs.memory
+        memory = self._opened(request)
         if memory is None:
             return _nothing()
         self._wait_for_writes(turn)
         try:
+            mark = () if turn.run is None else memory.changes()  # before the block: what changes meanwhile counts
+            kept = self._runs.get(turn, mark)
+            if kept is not None:
+                return kept
             block = memory.block(turn)
         except UsageError as wrong:
             raise Failure(PARAMS, str(wrong)) from None
@@ -66,14 +68,24 @@ class Blocks:
             if str(failed) != self._failing:
                 self._failing = str(failed)
                 log.warning("no_block reason=%s", failed)
-            self.jobs.nudge()  # what a pass can mend it does
+            self.jobs.nudge("no_block")  # what a pass can mend it does
             return _nothing()
         self._failing = ""
-        return self._runs.keep(turn, block)
+        return self._runs.keep(turn, block, mark)
+
+    def _opened(self, request: Request) -> Memory | None:
+        """The memory, also one that is just being opened. What cannot be opened is not waited for, prompt after prompt."""
+        if not self.jobs.ready.is_set():
+            self.jobs.wanted()
+            self.jobs.tried.wait(max(0.0, request.left(PATIENCE) - MARGIN))
+        return self.jobs.memory
 
     def forget(self) -> None:
         """A fact was forgotten or hidden: no block that shows it is given again."""
         self._runs.clear()
+
+    def tidy(self) -> None:
+        self._runs.tidy()
 
     def said(self, turn: Turn, owner: bool) -> None:
         """Keep what the owner typed, for the tools that this turn's model may call."""
@@ -88,8 +100,8 @@ class Blocks:
         if memory is not None and made.is_first():
             self._write(turn.host, turn.session, lambda: memory.shown(turn, made.block))
 
-    def renew(self, host: str, session: str) -> None:
-        memory = self.jobs.memory
+    def renew(self, host: str, session: str, request: Request) -> None:
+        memory = self._opened(request)
         if memory is not None:
             self._write(host, session, lambda: memory.renew(host, session))
 
@@ -139,7 +151,7 @@ class Blocks:
 
 def _nothing() -> Made:
     """What is given where there is no memory; nothing is written down of it."""
-    made = Made(Block(""), 0.0)
+    made = Made(Block(""), 0.0, ())
     made.is_first()
     return made
 
@@ -159,13 +171,13 @@ class Desk:
         return made.block
 
     def renew(self, host: str, session: str) -> None:
-        self._blocks.renew(host, session)
+        self._blocks.renew(host, session, self._request)
 
     def notify(self, event: Notice, host: str, session: str | None = None, count: int = 0) -> None:
         if event == "messages":
             self._blocks.jobs.said(count)
         else:
-            self._blocks.jobs.nudge()
+            self._blocks.jobs.nudge(event, session or "")
 
     @property
     def turns(self) -> list[Turn]:

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("clawmark")
 
+OPENING = "opening"
+"""The problem of a memory that nobody has tried to open in vain yet."""
+
+MOST_NAMED = 64
+"""Characters of a session's id in the log."""
+
 DEBOUNCE = 0.5
 """Seconds: several sessions that begin together want one pass."""
 
@@ -68,12 +74,14 @@ class Jobs:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.memory: Memory | None = None
-        self.problem = "opening"
+        self.problem = OPENING
         """Why there is no memory."""
         self.failing = ""
         """Why the last pass failed."""
         self.is_running = False
         self.ready = threading.Event()
+        self.tried = threading.Event()
+        """Set once it was tried to open the memory, well or in vain."""
         self._open_memory = open_memory
         self._announce = announce
         self._every = every
@@ -86,6 +94,7 @@ class Jobs:
         self._quiet = NEVER  # when nothing was said for long enough
         self._asked: list[Pass] = []
         self._messages = 0
+        self._why = "start"
         self._failures = 0
         self._failed_at = NEVER
         self._thread = threading.Thread(target=self._run, name="clawmark-jobs", daemon=True)
@@ -106,9 +115,10 @@ class Jobs:
 
     # What makes a pass due
 
-    def nudge(self) -> None:
-        """A session began or ended."""
+    def nudge(self, why: str, session: str = "") -> None:
+        """Something happened that a pass is good for: a session began or ended, which one is said in the log."""
         with self._changed:
+            self._why = f"{why} {session[:MOST_NAMED]!a}" if session else why
             self._due = min(self._due, self._clock() + DEBOUNCE)
             self._changed.notify_all()
 
@@ -119,6 +129,7 @@ class Jobs:
             self._quiet = self._clock() + self._idle_seconds
             if self._messages >= self._every:
                 self._due = self._clock()
+                self._why = "messages"
             self._changed.notify_all()
 
     def reconcile(self, is_over: Callable[[], bool]) -> SyncReport:
@@ -167,12 +178,15 @@ class Jobs:
         try:
             self.memory = self._open_memory()
         except Exception as failed:  # noqa: BLE001 - the job loop: whatever it is, the next try may do better
+            self._quiet = NEVER  # silence is a reason for a pass, not for a try
             self._failed(failed, opening=True)
+            self.tried.set()
             return
-        if self.problem != "opening":
+        if self.problem != OPENING:
             log.warning("opened after all")
         self.problem, self._failures, self._due = "", 0, self._clock()
         self.ready.set()
+        self.tried.set()
         self._warm(self.memory)
         with contextlib.suppress(OSError):  # from here on it is never this thread that somebody waits for
             _be_nice()
@@ -188,6 +202,7 @@ class Jobs:
     def _pass(self, memory: Memory) -> None:
         with self._changed:
             asked, self._asked = self._asked, []
+            why, self._why = "asked for" if asked else self._why, "silence"
             self._due = self._quiet = NEVER
             self._messages = 0
             self.is_running = True
@@ -199,7 +214,7 @@ class Jobs:
         finally:
             self.is_running = False
         if outcome.failure is None:
-            self._succeeded(outcome.report)
+            self._succeeded(outcome.report, why)
         else:
             self._failed(outcome.failure, opening=False)
         for one in asked:
@@ -215,13 +230,14 @@ class Jobs:
                 return
             time.sleep(0.002)
 
-    def _succeeded(self, report: SyncReport) -> None:
+    def _succeeded(self, report: SyncReport, why: str) -> None:
         if self.failing:
             log.warning("jobs_work_again")
         self.failing, self._failures = "", 0
         if report.read or report.vectors or report.pruned:
             log.info(
-                "pass read=%d kept=%d vectors=%d pending=%d pruned=%d",
+                "pass after=%s read=%d kept=%d vectors=%d pending=%d pruned=%d",
+                why,
                 report.read,
                 report.kept,
                 report.vectors,

@@ -88,7 +88,7 @@ def _call(value: dict[str, Any], id: Id | None) -> Call:
         return Call(method, params, id, None)
     if isinstance(deadline, bool) or not isinstance(deadline, int | float) or not deadline > 0:
         raise Failure(PARAMS, "deadline_ms is no number over 0")
-    return Call(method, params, id, min(deadline / 1000, LONGEST_DEADLINE))
+    return Call(method, params, id, min(deadline, LONGEST_DEADLINE * 1000) / 1000)  # a whole number may be no float
 
 
 def _json(line: bytes) -> Any:

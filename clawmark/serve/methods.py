@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -71,6 +72,10 @@ class Methods:
             "reconcile": (reconcile, self._reconcile),
         }
 
+    def tidy(self) -> None:
+        """Now and then, asked or not: what is kept for a short time is kept no longer."""
+        self._blocks.tidy()
+
     def prompts_waiting(self) -> bool:
         """Whether a prompt is being answered now."""
         return bool(self._prompts)
@@ -78,7 +83,15 @@ class Methods:
     # Lines
 
     def received(self, peer: Peer, line: bytes | None) -> None:
-        """One line of one side. Quick: what takes its time goes to a pool."""
+        """One line of one side. Quick: what takes its time goes to a pool. Whatever is raised, its side is read on."""
+        try:
+            self._received(peer, line)
+        except Exception as fault:  # noqa: BLE001 - the request handler's edge, before there is a request
+            why = told(fault)
+            log.error("line_failed reason=%s", why)
+            peer.send(message.error_line(None, Failure(message.FAULT, why)))
+
+    def _received(self, peer: Peer, line: bytes | None) -> None:
         if line is not None and not line.strip():
             return
         try:
@@ -138,7 +151,8 @@ class Methods:
             return
         self._under_way[key] = request
         if call.seconds is not None:
-            self._watchdog.after(call.seconds, lambda: request.fail(Failure(message.LATE, "the deadline has passed")))
+            waiting = weakref.ref(request)  # what was answered, and the prompt in it, is not held until then
+            self._watchdog.after(call.seconds, lambda: _fail_late(waiting()))
         if not pool.run(lambda: self._run(request, work)):
             request.fail(Failure(message.FAULT, "too many requests wait; try later"))
 
@@ -191,7 +205,8 @@ class Methods:
                 raise Failure(message.PARAMS, "count is no whole number")
             self._jobs.said(min(count, MOST_COUNT))
         elif event in ("session_start", "session_end"):
-            self._jobs.nudge()
+            session = params.get("session")
+            self._jobs.nudge(event, session if isinstance(session, str) else "")
         else:
             raise Failure(message.PARAMS, "event is none of session_start, session_end, messages")
 
@@ -219,7 +234,7 @@ class Methods:
     def _search(self, request: Request) -> None:
         from clawmark import tools
 
-        caller, memory = self._caller(request)
+        caller, memory = said.caller(request.params), self._memory()
         limit = request.params.get("limit")
         _answer(request, tools.search(memory, caller, said.a_text(request.params, "query"), limit))
 
@@ -242,8 +257,8 @@ class Methods:
         from clawmark import tools
 
         said.caller(request.params)
-        self._memory()
-        _answer(request, tools.reconcile(lambda: self._jobs.reconcile(lambda: request.is_over)))
+        memory = self._memory()
+        _answer(request, tools.reconcile(memory, lambda: self._jobs.reconcile(lambda: request.is_over)))
 
     def _status(self, request: Request) -> None:
         last = self._blocks.last
@@ -273,6 +288,11 @@ class Methods:
 
 def _answer(request: Request, answer: Answer) -> None:
     request.answer({**answer.data, "text": answer.text, "outcome": answer.outcome})
+
+
+def _fail_late(request: Request | None) -> None:
+    if request is not None:
+        request.fail(Failure(message.LATE, "the deadline has passed"))
 
 
 def _now() -> datetime:

@@ -13,7 +13,7 @@ import stat
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 MOST_BYTES = 1 << 20
@@ -117,7 +117,10 @@ class Outlet:
         self._waiting.append((rest, then))
         if not self._is_draining:
             self._is_draining = True
-            threading.Thread(target=self._drain, name="clawmark-drain", daemon=True).start()
+            try:
+                threading.Thread(target=self._drain, name="clawmark-drain", daemon=True).start()
+            except RuntimeError:  # the system gives no more threads
+                raise BrokenPipeError from None
 
     def _drain(self) -> None:
         last = time.monotonic()
@@ -174,19 +177,25 @@ class Peer:
         received: Callable[[Peer, bytes | None], None],
         *,
         lines: Lines | None = None,
+        early: Sequence[bytes | None] = (),
     ) -> None:
-        """lines: what was read of this side already and is no whole line yet."""
+        """early, lines: what was read of this side already, whole lines and what is none yet."""
         self._inlet = inlet
         self._outlet = outlet
         self._received = received
         self._lines = lines or Lines()
+        self._early = early
 
     def read(self) -> None:
         """Until the end."""
-        while chunk := read_some(self._inlet):
-            for line in self._lines.feed(chunk):
+        try:
+            for line in self._early:
                 self._received(self, line)
-        self._outlet.close()
+            while chunk := read_some(self._inlet):
+                for line in self._lines.feed(chunk):
+                    self._received(self, line)
+        finally:
+            self._outlet.close()
 
     def send(self, line: bytes, then: Then | None = None) -> None:
         self._outlet.send(line, then)
@@ -199,6 +208,8 @@ class Stdio:
     inlet: int
     outlet: Outlet
     lines: Lines
+    early: deque[bytes | None]
+    """Lines that were read while there was nobody to answer them."""
 
 
 def take_stdio(broken: Callable[[], None], unread_seconds: float) -> Stdio:
@@ -212,4 +223,4 @@ def take_stdio(broken: Callable[[], None], unread_seconds: float) -> Stdio:
         os.dup2(nothing, 1)
         os.dup2(nothing, 2)
     os.close(nothing)
-    return Stdio(inlet, Outlet(outlet, broken, unread_seconds), Lines())
+    return Stdio(inlet, Outlet(outlet, broken, unread_seconds), Lines(), deque())

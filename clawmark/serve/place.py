@@ -7,7 +7,6 @@ left behind by a dead one. Nobody but the same user is listened to.
 from __future__ import annotations
 
 import fcntl
-import json
 import logging
 import os
 import socket
@@ -24,8 +23,6 @@ from clawmark.store.db import system_explained
 log = logging.getLogger("clawmark")
 
 BACKLOG = 64
-MOST_BYTES = 4096
-"""Of the file, which holds a number and a path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +34,50 @@ class Claim:
 
     def write(self, address: Path | None) -> None:
         """Say where this process is met; None = nowhere any more. On a full disk nobody is told."""
-        said = b"" if address is None else json.dumps({"pid": os.getpid(), "socket": str(address)}).encode()
+        said = b"" if address is None else socketpath.written(socketpath.Met(os.getpid(), address))
         try:
             os.pwrite(self.handle, said, 0)
             os.ftruncate(self.handle, len(said))
         except OSError as error:
             log.warning("place_not_written path=%s reason=%s", self.path, error.strerror)
 
+    def close(self) -> None:
+        os.close(self.handle)
+
+    def is_held(self) -> bool:
+        """Whether the file that is locked is still the one that others look at."""
+        return _identity(self.path) == _identity(self.handle)
+
+
+@dataclass(frozen=True, slots=True)
+class Ear:
+    """A listening socket and the name it has among the files, which somebody may take away."""
+
+    socket: socket.socket
+    address: Path
+    identity: tuple[int, int] | None
+
+    def is_met(self) -> bool:
+        return self.identity is not None and _identity(self.address) == self.identity
+
+    def close(self) -> None:
+        """What stands at its address by now may be another's."""
+        if self.is_met():
+            self.address.unlink(missing_ok=True)
+        self.socket.close()
+
+
+def _identity(file: Path | int) -> tuple[int, int] | None:
+    try:
+        status = os.fstat(file) if isinstance(file, int) else os.lstat(file)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
 
 def claim(database: Path) -> Claim | None:
     """None when another process is the resident one. Makes the database's folder where it is missing."""
-    path = database.with_name(database.name + ".serve")
+    path = socketpath.file_of(database)
     with system_explained(path):
         files.make_folder(database.parent)
         while True:
@@ -64,18 +94,13 @@ def claim(database: Path) -> Claim | None:
 
 def address_of_other(database: Path) -> Path:
     """Where the resident process says that it is met, else where it is by itself: it may only just start."""
-    path = database.with_name(database.name + ".serve")
+    path = socketpath.file_of(database)
     with system_explained(path):
-        content = files.read(path, MOST_BYTES) or b""
-    try:
-        said = json.loads(content)
-        address = said["socket"] if isinstance(said, dict) else None
-    except (ValueError, KeyError, RecursionError):
-        address = None
-    return Path(address) if isinstance(address, str) and address.startswith("/") else socketpath.socket_path(database)
+        met = socketpath.read(files.read(path, socketpath.MOST_BYTES) or b"")
+    return socketpath.socket_path(database) if met is None else met.socket
 
 
-def listen(address: Path) -> socket.socket:
+def listen(address: Path) -> Ear:
     """A listening socket at `address`, for its owner alone from its first moment. Belongs under the claim.
 
     Raises UsageError where none can be made, or where something stands that no dead resident process left.
@@ -96,7 +121,7 @@ def listen(address: Path) -> socket.socket:
         raise UsageError(
             f"no socket can be made at {address} ({error.strerror}); name another with --socket."
         ) from None
-    return listener
+    return Ear(listener, address, _identity(address))
 
 
 def _remove_stale(address: Path) -> None:

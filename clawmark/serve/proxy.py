@@ -1,6 +1,7 @@
 """Beside a resident process that is there already: its lines are passed on, both ways, and nothing else is done.
 
-What is asked and not answered when the resident process goes away is answered here, so that nobody waits for it.
+What is asked and not answered when the resident process goes away is answered here, so that nobody waits for it. Nor does
+anybody where it cannot be reached: what is asked meanwhile waits for a while, and is then answered with nothing to say.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import json
 import logging
 import select
 import socket
+import time
 from typing import Literal
 
 from clawmark.serve import message
@@ -18,6 +20,16 @@ log = logging.getLogger("clawmark")
 
 GONE = "the resident process went away"
 End = Literal["stopped", "resident gone"]
+
+PATIENCE = 5.0
+"""Seconds that what has no deadline waits for a resident process."""
+
+MARGIN = 0.05
+"""An answer is sent so long before the deadline."""
+
+MOST_HELD = 256
+NOTHING = {"block": {"text": ""}, "hook": {"stdout": ""}, "notify": {}}
+"""What is answered where there is no memory; to what is not in here, that there is none."""
 
 
 class Proxy:
@@ -29,6 +41,34 @@ class Proxy:
         self._wake = wake
         self._under_way: set[message.Id] = set()
         self._to_resident: Outlet | None = None
+        self._held: list[tuple[float, message.Call, bytes]] = []
+        """What came while there was nobody to pass it on to, and when it is answered here."""
+
+    def wait(self, seconds: float, why: str) -> bool:
+        """Watch the host for so long while nobody can be reached; False = the host or this process ends."""
+        poller = select.poll()
+        for descriptor in (self._host.inlet, self._wake):
+            poller.register(descriptor, select.POLLIN)
+        ready = {descriptor for descriptor, _ in poller.poll(seconds * 1000)}
+        if self._wake in ready:
+            return False
+        if self._host.inlet in ready:
+            chunk = read_some(self._host.inlet)
+            if not chunk:
+                return False
+            for line in self._host.lines.feed(chunk):
+                self._hold(line)
+        now = time.monotonic()
+        for due, call, _ in self._held:
+            if due <= now:
+                self._answer_for_nobody(call, why)
+        self._held = [held for held in self._held if held[0] > now]
+        return True
+
+    def hand_over(self) -> None:
+        """This process is the resident one from here on: what was asked of it waits at the host's pipes."""
+        self._host.early.extend(line for _, _, line in self._held)
+        self._held = []
 
     def pass_on(self, connection: socket.socket) -> End:
         """Until the host or the process ends, or the resident process does; then everything asked of it is answered."""
@@ -44,6 +84,8 @@ class Proxy:
         for descriptor in (self._host.inlet, connection.fileno(), self._wake):
             poller.register(descriptor, select.POLLIN)
         try:
+            held, self._held = self._held, []
+            self._ask([line for _, _, line in held])
             while not gone:
                 ready = {descriptor for descriptor, _ in poller.poll(1000)}
                 if self._wake in ready:
@@ -63,6 +105,33 @@ class Proxy:
             self._to_resident.close()
             connection.close()
             self._give_up()
+
+    def _hold(self, line: bytes | None) -> None:
+        try:
+            call = message.parsed(line)
+        except message.Failure as failure:
+            if line is None or line.strip():
+                self._host.outlet.send(message.error_line(None, failure))
+            return
+        except message.Misused as wrong:
+            if wrong.id is not None:
+                self._host.outlet.send(message.error_line(wrong.id, wrong.failure))
+            return
+        if call is None or line is None:
+            return  # nothing was asked
+        seconds = PATIENCE if call.seconds is None else min(PATIENCE, call.seconds - MARGIN)
+        if len(self._held) >= MOST_HELD:
+            seconds = 0.0
+        self._held.append((time.monotonic() + seconds, call, line))
+
+    def _answer_for_nobody(self, call: message.Call, why: str) -> None:
+        if call.id is None:
+            return
+        if call.method in NOTHING:
+            said = message.result_line(call.id, NOTHING[call.method])
+        else:
+            said = message.error_line(call.id, message.Failure(message.NOT_READY, f"memory is not ready: {why}"))
+        self._host.outlet.send(said)
 
     def _ask(self, lines: list[bytes | None]) -> None:
         for line in lines:

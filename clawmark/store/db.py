@@ -166,16 +166,26 @@ def open_database(path: Path, migrate: Callable[[apsw.Connection], None], latest
                     make(path, migrate)
         with opened(path, readonly=True, leave_no_trace=True, busy_seconds=QUICK_BUSY_SECONDS) as connection:
             version = schema_version(connection, path)
-        if version > latest:
-            raise DatabaseNewer(
-                f"{path} has schema {version}; this clawmark knows up to {latest}. Upgrade clawmark; "
-                "the file was left unchanged."
-            )
+        _refuse_newer(path, version, latest)
         if version < 2:
             raise DatabaseError(f"{path} has schema {version}, written by the TypeScript clawmark; left unchanged.")
         if version < latest:
             with opened(path) as connection, transaction(connection, path):
                 migrate(connection)
+
+
+def refuse_newer(connection: apsw.Connection, path: Path, latest: int) -> None:
+    """Raise DatabaseNewer where a later clawmark has brought the file up to date since this process opened it."""
+    found = rows(connection, "SELECT max(version) FROM schema_version")
+    _refuse_newer(path, int(found[0][0] or 0), latest)
+
+
+def _refuse_newer(path: Path, version: int, latest: int) -> None:
+    if version > latest:
+        raise DatabaseNewer(
+            f"{path} has schema {version}; this clawmark knows up to {latest}. Upgrade clawmark; "
+            "the file was left unchanged."
+        )
 
 
 def schema_version(connection: apsw.Connection, path: Path) -> int:

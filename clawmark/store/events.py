@@ -19,9 +19,9 @@ TYPES: Final = {
     "hide": "an agent had a fact forgotten that nobody asked it to: it is shown nowhere, and stays until a person decides",
     "unhide": "a person took a hidden fact back",
     "reject": "a fact was refused; detail holds the code, never the value",
-    "recall_skip": "a prompt was given no recall; detail holds the host, the session and the reason",
-    "recall_empty": "nothing was found for a prompt; detail holds the host and the session",
-    "recall_surfaced": "a block held excerpts; detail holds the host, the session, and each one's ref and score",
+    "recall_skip": "a prompt was given no recall; source is the host, detail holds the session and the reason",
+    "recall_empty": "nothing was found for a prompt; source is the host, detail holds the session",
+    "recall_surfaced": "a block held excerpts; source is the host, detail holds the session, and each one's ref and score",
     "skip_line": "an entry of a log could not be read; detail holds where and why",
     "source_failed": "a log could not be read; detail holds the reason",
     "source_fallback": "a preferred log cannot be read, and another one is; detail (in events of the TypeScript clawmark: "

@@ -14,7 +14,7 @@ from typing import cast
 
 import apsw
 
-from clawmark.model import Stream, StreamKind
+from clawmark.model import SHARED, Stream, StreamKind
 from clawmark.store import cursors
 from clawmark.store.db import rows
 from clawmark.store.passages import from_ms, orphans
@@ -258,7 +258,7 @@ def scope_names(connection: apsw.Connection) -> dict[str, str]:
 
 def scope_called(connection: apsw.Connection, name: str) -> str:
     """The scope that a person means by `name`: one of that id, else the only one that is called so, else `name`."""
-    if name in scopes(connection):
+    if name == SHARED or name in scopes(connection):
         return name
     called = [scope for scope, known in scope_names(connection).items() if known == name]
     return called[0] if len(called) == 1 else name

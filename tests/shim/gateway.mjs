@@ -36,6 +36,9 @@ const does = {
     const gave = await instances.at(at).hooks[name](event, ctx);
     return { gave: gave ?? null, ms: performance.now() - began };
   },
+  async tools({ at = -1, ctx }) {
+    return instances.at(at).tools(ctx).length;
+  },
   async tool({ at = -1, name, ctx, params, cancelAfter }) {
     const tool = instances.at(at).tools(ctx).find((one) => one.name === name);
     const signal = cancelAfter ? AbortSignal.timeout(cancelAfter) : undefined;

@@ -41,6 +41,8 @@ def answer(asked: dict[str, Any]) -> None:
         prompt = params["turn"]["prompt"]
         if "slow" in prompt:
             time.sleep(4)
+        if "hang" in prompt:
+            return os.kill(os.getpid(), signal.SIGSTOP)
         if "die" in prompt:
             os.kill(os.getpid(), signal.SIGKILL)
         if "fault" in prompt:
@@ -62,8 +64,9 @@ if does == "chatty":
     sys.stdout.write("a line that is none\n")
     say({"method": "log", "params": {"level": "warning", "message": "the log\nis not there"}})
     say({"id": 77, "method": "ask", "params": {}})
-if does == "hung":
-    time.sleep(3600)
+if does == "starting":
+    while not os.path.exists(os.environ["CLAWMARK_TEST_LOG"] + ".go"):
+        time.sleep(0.02)
 if does == "long":
     sys.stdout.write("x" * 3_000_000)
     sys.stdout.flush()

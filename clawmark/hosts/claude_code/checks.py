@@ -19,6 +19,7 @@ from clawmark.hosts.claude_code.hook import HOST
 from clawmark.hosts.given import last_block
 from clawmark.settings import Settings
 from clawmark.source import ANY
+from clawmark.store import files
 
 NAME: Final = "claude code"
 AGAIN: Final = "Run `clawmark install claude-code` again."
@@ -68,13 +69,13 @@ def _faults(settings: Settings, hooks: dict[str, Any]) -> Iterator[tuple[str, st
         if command is None:
             yield f"the hook {event} is not as it was installed", AGAIN
             return
-        python, client, socket = command
+        python, client, database = command
         if not os.access(python, os.X_OK):
             yield f"the hooks run {python}, which is gone", AGAIN
         elif not Path(client).is_file():
             yield f"the hooks run {client}, which is gone", AGAIN
-        elif not _is_socket(settings, socket):
-            yield f"the hooks ask at {socket}, which is not where this database answers", AGAIN
+        elif not _is_database(settings, database):
+            yield f"the hooks ask for the database {database}, and this is another", AGAIN
         else:
             continue
         return
@@ -84,24 +85,24 @@ def _faults(settings: Settings, hooks: dict[str, Any]) -> Iterator[tuple[str, st
 
 
 def _command(hooks: dict[str, Any], event: str) -> tuple[str, str, str] | None:
-    """Python, client and socket of one hook; None where it is another than ours."""
+    """Python, client and database of one hook; None where it is another than ours."""
     try:
         (group,) = hooks["hooks"][event]
         (hook,) = group["hooks"]
-        isolated, bare, client, host, option, socket = hook["args"]
+        isolated, bare, client, host, at, socket, of, database = hook["args"]
         python = hook["command"]
     except (KeyError, TypeError, ValueError):
         return None
-    if [isolated, bare, host, option] != ["-I", "-S", HOST, "--socket"]:
+    if [isolated, bare, host, at, of] != ["-I", "-S", HOST, "--socket", "--database"]:
         return None
-    if not all(isinstance(path, str) for path in (python, client, socket)):
+    if not all(isinstance(path, str) for path in (python, client, socket, database)):
         return None
-    return python, client, socket
+    return python, client, database
 
 
-def _is_socket(settings: Settings, socket: str) -> bool:
+def _is_database(settings: Settings, database: str) -> bool:
     try:
-        return Path(socket) == install.socket(settings)
+        return Path(database) == files.resolved(settings.db_path)
     except DatabaseError:  # the database's own check says what is wrong with its path
         return True
 

@@ -1,8 +1,8 @@
 """What a hook of Claude Code prints: one exact JSON object, or nothing.
 
-Claude Code refuses an object with a key it does not expect as a whole, puts a text of more than 10,000 characters into a
-file, and fires the same events for what it says to itself. So: this object alone, within that length, and only for what
-the person typed in a session of their own.
+Claude Code refuses an object with a key it does not expect as a whole, and fires the same events for what it says to
+itself. So: this object alone, and only for what the person typed in a session of their own. The block stands in it as it
+was made, within the host's length by its profile: what is cut away here would be noted as shown.
 """
 
 from __future__ import annotations
@@ -19,9 +19,6 @@ from clawmark.model import Turn
 from clawmark.text import without_surrogates
 
 HOST: Final = "claude-code"
-MOST: Final = 9_500
-"""Characters as Claude Code counts them: one beyond the basic plane is two."""
-
 MESSAGES: Final = 2
 """A prompt and its answer."""
 
@@ -45,8 +42,6 @@ def answer(event: Mapping[str, Any], desk: HookDesk, now: datetime) -> str:
         said = _block(event, desk, "", session, now)
         desk.notify("session_start", HOST, session, 0)
         return _printed(name, said)
-    if name == "SessionEnd":  # its time is shared by all hooks: work goes to the resident process
-        desk.notify("session_end", HOST, session, 0)
     return ""
 
 
@@ -55,7 +50,7 @@ def _block(event: Mapping[str, Any], desk: HookDesk, prompt: str, session: str |
     folder = _text(event.get("cwd"))
     scope = None if folder is None else scope_of(folder).id
     turn = Turn(prompt, host=HOST, scope=scope, session=session, kind="direct", now=now)
-    return _fitting(desk.block(turn, owner=True).text)
+    return desk.block(turn, owner=True).text
 
 
 def _text(value: object) -> str | None:
@@ -67,14 +62,6 @@ def _printed(event: str, said: str) -> str:
     if not said:
         return ""
     return json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": said}})
-
-
-def _fitting(text: str) -> str:
-    """A block without its last items where it is too long in UTF-16: its profile counts a picture as one character."""
-    lines = text.split("\n")
-    while len("\n".join(lines).encode("utf-16-le")) // 2 > MOST and len(lines) > 3:
-        del lines[-2]  # the last line closes the block
-    return "\n".join(lines)
 
 
 # --- what is not the person's -----------------------------------------------------------------------------------------

@@ -63,7 +63,12 @@ def install(settings: Settings, *, python: str, environment: Mapping[str, str]) 
         )
     _require_plugin_or_nothing(settings)
     has_tools = importlib.util.find_spec("mcp") is not None
-    values = {"python": os.path.abspath(python), "client": str(client()), "socket": str(socket(settings))}
+    values = {
+        "python": os.path.abspath(python),
+        "client": str(client()),
+        "socket": str(socket(settings)),
+        "database": str(files.resolved(settings.db_path)),
+    }
     edits = []
     for name, content in _plugin(values):
         path = folder(settings) / name

@@ -2,7 +2,8 @@
 worktrees share one memory, else by its place.
 
 Git itself is never run: a hook must not pay for a process, and a stranger's repository must not choose what runs. What
-cannot be read counts as no repository.
+cannot be read counts as no repository, and whatever lies there holds nobody up: a pipe in the place of a file, a
+megabyte in the place of a line.
 """
 
 from __future__ import annotations
@@ -10,12 +11,18 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_MOST_BYTES: Final = 1 << 20
+_MOST_BYTES: Final = 256 << 10
+"""Of a file; a configuration of a thousand branches is half as long. What stands behind is not looked at."""
+
+_LONGEST: Final = 4_096
+"""Of a remote's URL: what is longer is none."""
+
 _CREDENTIALS: Final = re.compile(r"\A([A-Za-z][A-Za-z0-9+.-]*://)[^/?#]*@")
 _SEPARATORS: Final = re.compile(r"[/\\:]")
 
@@ -55,11 +62,11 @@ def _repository(folder: Path) -> tuple[Path, Path] | None:
     folder = Path(os.path.realpath(folder))
     for top in (folder, *folder.parents):
         git = top / ".git"
-        if git.is_file():
+        if os.path.isfile(git):  # False where a Path would raise: no permission, a name too long
             linked = _read(git)
             if linked.startswith("gitdir:"):
                 git = top / linked.removeprefix("gitdir:").strip()
-        if (git / "HEAD").is_file():
+        if os.path.isfile(git / "HEAD"):
             return top, git
     return None
 
@@ -71,9 +78,15 @@ def _common(git: Path) -> Path:
 
 
 def _read(path: Path) -> str:
+    """The beginning of a file; "" for what is none. Nothing is waited for: not for a pipe's writer, nor a device."""
     try:
-        with open(path, "rb") as file:
-            return file.read(_MOST_BYTES).decode(errors="replace")
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return ""
+            return os.read(handle, _MOST_BYTES).decode(errors="replace")
+        finally:
+            os.close(handle)
     except (OSError, ValueError):
         return ""
 
@@ -82,6 +95,8 @@ def _origin(git: Path) -> str:
     """The URL of the remote `origin` without credentials, "" without one. Of several the first, as git fetches."""
     for section, key, value in _settings(_read(git / "config")):
         if section == ("remote", "origin") and key == "url" and value:
+            if len(value) > _LONGEST:
+                break
             return _CREDENTIALS.sub(r"\1", value)
     return ""
 
@@ -108,8 +123,8 @@ def _settings(text: str) -> Iterator[tuple[tuple[str, str], str, str]]:
 
 def _value(rest: str, lines: Iterator[str]) -> str:
     """A value as git reads it: quotes, escapes, comments, blanks around it, and lines that go on behind a backslash."""
-    value, kept, quoted = "", 0, False
-    place = 0
+    value: list[str] = []
+    kept, quoted, place = 0, False, 0
     while place < len(rest):
         character = rest[place]
         place += 1
@@ -117,16 +132,17 @@ def _value(rest: str, lines: Iterator[str]) -> str:
             if place == len(rest):
                 rest, place = next(lines, ""), 0
                 continue
-            value += _ESCAPES.get(rest[place], rest[place])
+            value.append(_ESCAPES.get(rest[place], rest[place]))
             place += 1
         elif character == '"':
             quoted = not quoted
         elif character in "#;" and not quoted:
             break
         elif character.isspace() and not quoted:
-            value += character if value else ""
+            if value:
+                value.append(character)
             continue
         else:
-            value += character
+            value.append(character)
         kept = len(value)
-    return value[:kept]
+    return "".join(value[:kept])

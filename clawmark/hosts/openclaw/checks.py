@@ -6,24 +6,27 @@ named there is started once and asked for its version.
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import clawmark
-from clawmark.errors import UsageError
+from clawmark.errors import SettingsError, UsageError
 from clawmark.health import Check
 from clawmark.hosts import change
 from clawmark.hosts.given import last_block
 from clawmark.hosts.openclaw import place
 from clawmark.hosts.openclaw.place import ENTRY, FILES, ID, Home
 from clawmark.hosts.openclaw.turn import HOST
-from clawmark.settings import Settings, variable
+from clawmark.settings import Settings, config_file, load, variable
 
 NAME: Final = "openclaw"
 AGAIN: Final = "Run `clawmark install openclaw` again."
 RESTART: Final = "Then restart the gateway."
+OWNERS: Final = ("commands", "ownerAllowFrom")
+KEYS: Final = frozenset({"python", "socket", "env"})
 PYTHON_SECONDS: Final = 20.0
 ASK_VERSIONS: Final = (
     "import sys, importlib.metadata as m; print('%d.%d' % sys.version_info[:2]); print(m.version('clawmark'))"
@@ -83,11 +86,18 @@ def _typescript(settings: Settings, home: Home, document: Mapping[str, Any]) -> 
 def _installed(
     settings: Settings, home: Home, document: Mapping[str, Any], entry: Mapping[str, Any]
 ) -> Iterator[Check]:
-    faults = [*_loading(document, entry), *_permissions(entry), *_files(document), *_way(settings, entry)]
+    faults = [
+        *_loading(document, entry),
+        *_permissions(entry),
+        *_files(document),
+        *_config(entry),
+        *_way(settings, entry),
+    ]
     yield from faults
     if not any(fault.state == "fail" for fault in faults):
         yield Check(NAME, "ok", f"the plugin is installed in {home.config}")
     yield from _tools(document)
+    yield from _owner(document)
 
 
 def _loading(document: Mapping[str, Any], entry: Mapping[str, Any]) -> Iterator[Check]:
@@ -133,28 +143,81 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
+# --- the plugin's configuration ---------------------------------------------------------------------------------------
+
+
+def _config(entry: Mapping[str, Any]) -> Iterator[Check]:
+    """What the plugin leaves out, since the host checks nothing of it, and settings that its process would refuse."""
+    where = ".".join([*ENTRY, "config"])
+    config = entry.get("config", {})
+    if not isinstance(config, dict):
+        yield Check(NAME, "fail", f"{where} is no object", AGAIN)
+        return
+    for name in sorted(config.keys() - KEYS):
+        yield Check(NAME, "warn", f"{where}.{name} means nothing", f"Correct or remove it. {RESTART}")
+    for name in ("python", "socket"):
+        if name in config and not _is_path(config[name]):
+            yield Check(NAME, "fail", f"{where}.{name} is no path, and is left out", AGAIN)
+    env = config.get("env", {})
+    if not isinstance(env, dict):
+        yield Check(NAME, "fail", f"{where}.env is no object, and is left out", f"Correct it. {RESTART}")
+        return
+    yield from _env(f"{where}.env", env)
+
+
+def _env(where: str, env: Mapping[str, Any]) -> Iterator[Check]:
+    fields = {variable(field): field for field in Settings.model_fields}
+    for name in sorted(env.keys() - fields.keys()):
+        yield Check(NAME, "warn", f"{where}.{name} is no setting of clawmark", f"Correct or remove it. {RESTART}")
+    known = {name: value for name, value in env.items() if name in fields}
+    for name in [name for name, value in known.items() if not isinstance(value, str)]:
+        del known[name]
+        yield Check(NAME, "fail", f"{where}.{name} is no text, and is left out", f"Put it into quotes. {RESTART}")
+    try:
+        told = load(**{fields[name]: value for name, value in known.items() if value})
+    except SettingsError as wrong:
+        said = f"the gateway's process ends at once, for a setting in {where} is wrong: {wrong}"
+        yield Check(NAME, "fail", said, f"Correct it there. {RESTART}")
+        return
+    if told.disabled and known.get(variable("disabled")):
+        said = f"everything is switched off in the gateway: {where}.{variable('disabled')}"
+        yield Check(NAME, "warn", said, f"Remove it. {RESTART}")
+
+
+def _is_path(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and bool(value.strip()) and "\0" not in value
+
+
 # --- the way to the memory --------------------------------------------------------------------------------------------
 
 
 def _way(settings: Settings, entry: Mapping[str, Any]) -> Iterator[Check]:
-    socket, python = change.at(entry, ["config", "socket"]), change.at(entry, ["config", "python"])
-    if isinstance(socket, str):
+    config = entry.get("config", {})
+    if not isinstance(config, dict):
+        return
+    socket, python = config.get("socket"), config.get("python")
+    if _is_path(socket):
         if not Path(socket).is_socket():
             yield Check(NAME, "fail", f"nobody listens at {socket}", "Start `clawmark serve`, and keep it running.")
         return
-    if not isinstance(python, str):
-        yield Check(NAME, "fail", "the plugin is not told which Python to run", AGAIN)
+    if not _is_path(python):
+        if python is None:
+            yield Check(NAME, "fail", "the plugin is not told which Python to run", AGAIN)
         return
     yield from _python(python)
     other = _other_database(settings, entry)
     if other is not None:
-        yield Check(NAME, "warn", f"the gateway uses another database, {other}", AGAIN)
+        name, own = variable("db_path"), settings.db_path.absolute()
+        said = f"the gateway uses another database, {other}; what you look at here is {own}"
+        here = f"To use this one in the gateway: `{name}={shlex.quote(str(own))} clawmark install openclaw`"
+        there = f"to use the gateway's here: put `{name}={other}` into {config_file()}"
+        yield Check(NAME, "warn", said, f"{here}; {there}.")
 
 
 def _python(python: str) -> Iterator[Check]:
     try:
         asked = subprocess.run(
-            [python, "-P", "-c", ASK_VERSIONS],
+            [python, "-E", "-P", "-c", ASK_VERSIONS],
             capture_output=True,
             stdin=subprocess.DEVNULL,
             text=True,
@@ -213,3 +276,13 @@ def _tools(document: Mapping[str, Any]) -> Iterator[Check]:
     if not hidden and change.at(document, ["tools", "toolSearch"]) is not False:
         said = "tools of plugins are found by search (`tools.toolSearch`): a model looks them up first, then calls them"
         yield Check(NAME, "ok", said)
+
+
+# --- the owner --------------------------------------------------------------------------------------------------------
+
+
+def _owner(document: Mapping[str, Any]) -> Iterator[Check]:
+    if document.get("channels") and not change.at(document, OWNERS):
+        said = f"`{'.'.join(OWNERS)}` names nobody: an OpenClaw that tells owners from others (2026.9.6 does) takes whoever "
+        said += "writes over a channel for somebody else, who is given no private fact"
+        yield Check(NAME, "warn", said, f"Name yourself there, for example `telegram:123456789`. {RESTART}")

@@ -22,6 +22,9 @@ PATHS: Final = ("plugins", "load", "paths")
 FILES: Final = ("index.js", "openclaw.plugin.json", "package.json")
 TYPESCRIPT_PACKAGE: Final = "openclaw-clawmark"
 PACKAGE: Final = "clawmark"
+COPIES: Final = ("clawmark-plugin", "openclaw-plugin")
+"""Names of a copy's folder: as it is made, and as it was made beside the database, where several OpenClaws may share it."""
+
 LIMITED_PROFILES: Final = ("minimal", "coding", "messaging")
 """Of `tools.profile`: those that hide the tools of plugins."""
 
@@ -49,9 +52,10 @@ def plugin_folder() -> Path:
     return Path(__file__).absolute().with_name("shim")
 
 
-def copied_folder(settings: Settings) -> Path:
-    """Where a copy of the plugin stands: beside the database, where no upgrade of the package moves it away."""
-    return settings.db_path.absolute().parent / "openclaw-plugin"
+def copied_folder(state: Path) -> Path:
+    """Where a copy of the plugin stands: in the state directory, so that each OpenClaw has its own, and where no upgrade of
+    the package moves it away. Not below `extensions`, which the host looks after itself."""
+    return state / COPIES[0]
 
 
 def is_included(document: Mapping[str, Any]) -> bool:
@@ -81,6 +85,11 @@ def load_paths(document: Mapping[str, Any]) -> list[Path]:
     return [Path(name).expanduser() for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
 
 
+def shared_copies(document: Mapping[str, Any]) -> list[Path]:
+    """Copies that an earlier clawmark made beside a database."""
+    return [path for path in load_paths(document) if path.name == COPIES[1] and path.is_dir() and is_ours(str(path))]
+
+
 def typescript(state: Path, document: Mapping[str, Any]) -> Path | None:
     """The TypeScript clawmark, which goes by the same name; None where it is not installed."""
     return next((folder for folder in folders(state, document) if _package(folder) == TYPESCRIPT_PACKAGE), None)
@@ -93,7 +102,7 @@ def is_ours(name: object) -> bool:
     folder = Path(name).expanduser()
     if folder.exists():
         return _package(folder) == PACKAGE
-    return folder.name == "openclaw-plugin" or folder.parts[-4:] == ("clawmark", "hosts", "openclaw", "shim")
+    return folder.name in COPIES or folder.parts[-4:] == ("clawmark", "hosts", "openclaw", "shim")
 
 
 def _package(folder: Path) -> str:

@@ -22,6 +22,8 @@ HOST_KEYS: Final = (
 _OWN: Final = ("main", "webchat", "dashboard", "tui", "explicit")
 """What stands in a key where a channel would, when it is the owner's own terminal or web chat."""
 
+_KINDS: Final = ("direct", "dm", "group", "channel", "room", "thread", "topic")
+
 
 def host_run(session_key: str, spawned_by: object = None) -> str:
     """The note of a run that the host started by itself, told from its session key; "" for a conversation."""
@@ -49,10 +51,15 @@ def agent_of(session_key: str) -> str:
 
 
 def kind_of(session_key: str) -> StreamKind:
-    """Who takes part, where the key is all there is: `agent:<id>:<name>` or `agent:<id>:<channel>:<kind>:...`."""
+    """Who takes part, where the key is all there is: `agent:<id>:<name>` or
+    `agent:<id>:<channel>[:<account>]:<kind>:<peer>`."""
     if host_run(session_key):
         return "host"
     rest = session_key.split(":")[2:]
     if not agent_of(session_key) or not rest or conversation_kind(session_key, None) == "group":
         return "group"
-    return "direct" if len(rest) == 1 or rest[0] in _OWN or "direct" in rest or "dm" in rest else "group"
+    if len(rest) == 1 or rest[0] in _OWN:
+        return "direct"
+    # behind the channel, or behind the account that the channel is used with; what stands later is somebody's name
+    kinds = [part for part in (rest[1:3] if len(rest) > 3 else rest[1:2]) if part in _KINDS]
+    return "direct" if kinds and kinds[0] in ("direct", "dm") else "group"

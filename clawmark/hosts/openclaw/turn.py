@@ -1,7 +1,9 @@
 """What OpenClaw's own fields mean in clawmark's words: for whom a block is, and in whose name a tool is called. Pure.
 
 The fields come from the host's context, never from the model. What they do not say is taken for less: a kind of session
-that nobody knows is a group, and a session that the host runs by itself has no owner who speaks in it.
+that nobody knows is a group, and a session that the host runs by itself has no owner who speaks in it. Who is known not to
+be the owner is given what a group is given, also alone with the agent. Where the host says nothing of it, whoever writes
+directly is the owner.
 """
 
 from __future__ import annotations
@@ -53,6 +55,8 @@ def _scope(params: Mapping[str, Any]) -> str | None:
 
 
 def _kind(params: Mapping[str, Any]) -> Literal["direct", "group"]:
+    if _flag(params, "senderIsOwner") is False:
+        return "group"
     return "direct" if kind_of(_text(params, "sessionKey") or "") == "direct" else "group"
 
 

@@ -103,19 +103,25 @@ const BLOCK_MS = 1500;
 const HELLO_MS = 20_000; // a Python that starts on a busy machine
 const STOP_MS = 2900; // it ends within 3 s; the gateway waits 5 s for a plugin that stops
 const TOOL_MS = { reconcile: 120_000 };
-const OTHER_TOOLS_MS = 10_000;
+const OTHER_TOOLS_MS = 15_000; // a writer waits 10 s for the file
 
 const PROMPT_LENGTH = 100_000;
 const RECENT_LINES = 3;
 const RECENT_LENGTH = 500;
 const RECENT_LOOK = 40; // messages looked at from the end; between two lines of people there may be many tool calls
 const RUNS_KEPT = 64;
+const SESSIONS_KEPT = 256;
 const LINE_LENGTH = 1 << 20;
 
 const FAILURES = 3; // in a row, and no block is asked for REST_MS
 const REST_MS = 60_000;
 const FIRST_DELAY_MS = 1000; // before a restart; doubles up to LONGEST_DELAY_MS
 const LONGEST_DELAY_MS = 60_000;
+// What does not mend itself is looked at less often: to start a process holds the gateway's event loop for some 3 ms, and
+// for 30 to 60 ms once the gateway has grown to a gigabyte (measured with Node 24).
+const LASTING_DELAY_MS = 60_000;
+const LONGEST_LASTING_MS = 600_000;
+const LASTING_CODES = ["ENOENT", "EACCES", "ENOTDIR", "ENOEXEC"];
 const STEADY_MS = 60_000; // who lived for so long is restarted quickly
 
 // --- whose turn it is, and what is sent of it ------------------------------------------------------------------------
@@ -152,7 +158,7 @@ function withoutTime(text) {
   return text.slice(0, 100).replace(TIME, "") + text.slice(100);
 }
 
-function isOwners(prompt, ctx) {
+function isPersons(prompt, ctx) {
   if (ctx?.trigger !== "user" || isHostRun(ctx.sessionKey)) return false;
   if (ctx.inputProvenance && ctx.inputProvenance.kind !== "external_user") return false;
   return prompt.trim() !== "" && !isHostMade(prompt);
@@ -185,14 +191,94 @@ function textOf(content) {
   return part?.text ?? "";
 }
 
+// --- whose words a prompt is -----------------------------------------------------------------------------------------
+
+// 2026.9.6 says whether the owner speaks, but not where a block is asked for: with a run's message when it is stored, and
+// with a session when tools are made for it, shortly before each prompt. 2026.5.28 does not say it at all.
+class Speakers {
+  constructor() {
+    this.ofRuns = new Map(); // run id -> whether its message is the owner's
+    this.ofSessions = new Map(); // session -> who the tools were made for last
+  }
+
+  wrote(message) {
+    const owns = message?.__openclaw?.senderIsOwner;
+    const [, run] = /^(.+):user$/.exec(message?.idempotencyKey ?? "") ?? [];
+    if (message?.role !== "user" || !run || typeof owns !== "boolean") return;
+    keep(this.ofRuns, run, owns && this.ofRuns.get(run) !== false, RUNS_KEPT);
+  }
+
+  madeTools(ctx) {
+    const { senderIsOwner: owns, requesterSenderId: sender } = ctx;
+    keep(this.ofSessions, sessionOf(ctx), { owns, sender }, SESSIONS_KEPT);
+  }
+
+  // What was said of a session is good for one prompt of the same sender: the next run may be somebody else's.
+  take(ctx) {
+    const tools = this.ofSessions.get(sessionOf(ctx));
+    this.ended(ctx);
+    const said = [this.ofRuns.get(ctx.runId)];
+    if (tools && (tools.sender ?? "") === (ctx.senderId ?? "")) said.push(tools.owns);
+    if (said.includes(false)) return false;
+    return said.includes(true) ? true : ofSender(undefined, ctx.senderId);
+  }
+
+  ended(ctx) {
+    this.ofSessions.delete(sessionOf(ctx));
+  }
+}
+
+// A sender who comes by name, and whom nobody calls the owner, is not the owner.
+function ofSender(owns, sender) {
+  if (typeof owns === "boolean") return owns;
+  return sender ? false : undefined;
+}
+
+function sessionOf({ agentId, sessionKey, sessionId }) {
+  return JSON.stringify([agentId, sessionKey, sessionId]);
+}
+
+function keep(map, key, value, most) {
+  map.delete(key); // the newest stands last
+  map.set(key, value);
+  if (map.size > most) map.delete(map.keys().next().value);
+}
+
+// --- the configuration -----------------------------------------------------------------------------------------------
+
+// The host checks nothing of it, for a slip must not keep a gateway from starting. What is right is gone on with.
+function checked(config) {
+  const right = { env: {} };
+  const wrong = [];
+  const isText = (value) => typeof value === "string" && value.trim() !== "" && !value.includes("\0");
+  for (const [name, value] of Object.entries(config)) {
+    if (name === "env" && isObject(value)) {
+      for (const [variable, set] of Object.entries(value)) {
+        if (!variable.startsWith("CLAWMARK_")) wrong.push(`env.${variable} (no setting of clawmark)`);
+        else if (typeof set !== "string" || set.includes("\0")) wrong.push(`env.${variable} (no text)`);
+        else right.env[variable] = set;
+      }
+    } else if (name === "python" || name === "socket") {
+      if (isText(value)) right[name] = value;
+      else wrong.push(`${name} (no path)`);
+    } else {
+      wrong.push(name === "env" ? "env (no object)" : `${name} (no such key)`);
+    }
+  }
+  return { right, wrong };
+}
+
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 // --- the way to the resident process: pipes of a child, or a socket --------------------------------------------------
 
 // Both give `write(line)`, `end(): Promise`, `kill()`, and call `heard(chunk)` and, once, `lost(reason)`.
 
-function overPipes({ python, env = {} }, heard, lost) {
-  const settings = Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith("CLAWMARK_")));
-  const child = spawn(python, ["-P", "-m", "clawmark", "serve", "--stdio"], {
-    env: { ...process.env, ...settings },
+function overPipes({ python, env }, heard, lost) {
+  const child = spawn(python, ["-E", "-P", "-m", "clawmark", "serve", "--stdio"], {
+    env: { ...process.env, ...env },
     stdio: ["pipe", "pipe", "pipe"],
   });
   let complaint = "";
@@ -200,12 +286,14 @@ function overPipes({ python, env = {} }, heard, lost) {
   child.stderr.setEncoding("utf8").on("data", (text) => (complaint = (complaint + text).slice(-4000)));
   child.stdin.on("error", () => {}); // whoever is gone is noticed by its end
   const gone = new Promise((resolve) => {
-    child.on("error", (error) => resolve(`${python} cannot be started (${error.code ?? "unknown"})`));
+    child.on("error", ({ code }) =>
+      resolve({ reason: `${python} cannot be started (${code ?? "unknown"})`, lasts: LASTING_CODES.includes(code) }),
+    );
     const ended = (code, signal) => resolve(endOf(python, code, signal, complaint));
     child.on("close", ended);
     child.on("exit", (...how) => setTimeout(ended, 500, ...how)); // somebody else may hold its pipes open
   });
-  gone.then(lost);
+  gone.then(({ reason, lasts }) => lost(reason, lasts));
   // A child must not keep `openclaw agent --local` from ending; what waits for an answer has a timer that does.
   for (const one of [child, child.stdin, child.stdout, child.stderr]) one.unref?.();
   return {
@@ -220,12 +308,15 @@ function overPipes({ python, env = {} }, heard, lost) {
   };
 }
 
-// What a person can do about a Python that ended. What it wrote is looked into and never shown.
+// What a person can do about a Python that ended. What it wrote is looked into and never shown. lasts: only a person can
+// change it.
 function endOf(python, code, signal, complaint) {
-  if (/unknown option: -P/i.test(complaint)) return `${python} is too old: Python 3.11 or later is needed`;
-  if (/No module named clawmark/.test(complaint)) return `clawmark is not installed for ${python}`;
-  if (/No such command/.test(complaint)) return `the clawmark of ${python} is too old for this plugin`;
-  return `the process of ${python} ended (${signal ?? `exit code ${code}`})`;
+  const lasting = (reason) => ({ reason, lasts: true });
+  if (/unknown option: -P/i.test(complaint)) return lasting(`${python} is too old: Python 3.11 or later is needed`);
+  if (/No module named clawmark/.test(complaint)) return lasting(`clawmark is not installed for ${python}`);
+  if (/No such command/.test(complaint)) return lasting(`the clawmark of ${python} is too old for this plugin`);
+  if (code === 2) return lasting(`a setting of the process of ${python} is wrong (exit code 2)`);
+  return { reason: `the process of ${python} ended (${signal ?? `exit code ${code}`})`, lasts: false };
 }
 
 function overSocket({ socket }, heard, lost) {
@@ -262,12 +353,17 @@ const REFUSED = -32004;
 
 class Resident {
   constructor(config, log) {
-    this.config = config;
+    const { right, wrong } = checked(config);
+    this.config = right;
     this.log = log;
+    if (wrong.length) log.warn(`clawmark: left out of plugins.entries.clawmark.config: ${wrong.join(", ").slice(0, 500)}`);
+    this.inGateway = false; // else what is no warning would stand before the reply of `openclaw agent --local`
     this.way = null; // open while there is one
     this.waiting = null; // the timer before a restart
     this.stopped = false;
     this.delay = 0;
+    this.lasting = false; // whether it was lost for a reason that lasts
+    this.isGreeted = false;
     this.asked = new Map(); // id -> what to do with the answer
     this.lastId = 0;
     this.half = ""; // of a line
@@ -280,19 +376,28 @@ class Resident {
     this.runs = new Map(); // run id -> what it asked and what it got
   }
 
+  // A gateway that starts looks at once at what failed before.
+  begin() {
+    this.inGateway = true;
+    clearTimeout(this.waiting);
+    this.waiting = null;
+    this.start();
+  }
+
   start() {
     if (this.way || this.waiting) return;
     this.stopped = false; // a gateway that reloads its plugins stops them, and goes on
+    this.isGreeted = false;
     const { python, socket } = this.config;
     if (!python && !socket) return this.complain("no `python` is configured: run `clawmark install openclaw`");
     this.half = "";
     this.startedAt = performance.now();
     let way;
-    const mine = (then) => (what) => way === this.way && then.call(this, what);
+    const mine = (then) => (...what) => way === this.way && then.apply(this, what);
     try {
       way = (socket ? overSocket : overPipes)(this.config, mine(this.heard), mine(this.lost));
     } catch (error) {
-      return this.lost(`${python ?? socket} cannot be used (${error.code ?? "unknown"})`);
+      return this.lost(`${socket ?? python} cannot be used (${error.code ?? "unknown"})`, true);
     }
     this.way = way;
     const hello = { client: "openclaw", version: VERSION, protocol: PROTOCOL };
@@ -307,30 +412,34 @@ class Resident {
       return this.cut(
         `clawmark ${hello?.version} speaks protocol ${hello?.protocol}, this plugin ${PROTOCOL}: run ` +
           "`clawmark install openclaw` again, then restart the gateway",
+        true,
       );
     }
+    this.isGreeted = true;
     this.problem = "";
     const opens = !hello.ready && hello.problem === "opening"; // it answers before its file is open
     if (hello.problem && !opens) return this.complain(hello.problem);
     this.complained = "";
     const other = hello.version === VERSION ? "" : `; the plugin is ${VERSION}: run \`clawmark install openclaw\` again`;
-    this.log.info(`clawmark ${hello.version}: ${hello.database}, process ${hello.pid}, Python ${hello.python}${other}`);
+    this.tell(`clawmark ${hello.version}: ${hello.database}, process ${hello.pid}, Python ${hello.python}${other}`);
   }
 
   // Nothing more is to be had from this one: another one is started.
-  cut(reason) {
+  cut(reason, lasts = false) {
     const { way } = this;
-    this.lost(reason);
+    this.lost(reason, lasts);
     way.kill();
   }
 
-  lost(reason) {
+  lost(reason, lasts = false) {
     this.way = null;
     for (const { reject } of [...this.asked.values()]) reject(new Unanswered(reason));
     if (this.stopped) return;
     this.complain(reason);
-    const steady = performance.now() - this.startedAt > STEADY_MS;
-    this.delay = steady || !this.delay ? FIRST_DELAY_MS : Math.min(this.delay * 2, LONGEST_DELAY_MS);
+    const [first, longest] = lasts ? [LASTING_DELAY_MS, LONGEST_LASTING_MS] : [FIRST_DELAY_MS, LONGEST_DELAY_MS];
+    const anew = performance.now() - this.startedAt > STEADY_MS || !this.delay || lasts !== this.lasting;
+    this.delay = anew ? first : Math.min(this.delay * 2, longest);
+    this.lasting = lasts;
     this.waiting = setTimeout(() => {
       this.waiting = null;
       this.start();
@@ -344,6 +453,10 @@ class Resident {
     if (this.complained === reason) return;
     this.complained = reason;
     this.log.warn(`clawmark: no memory for now: ${reason}. \`clawmark doctor\` looks at everything.`);
+  }
+
+  tell(line) {
+    this.log[this.inGateway ? "info" : "debug"]?.(line);
   }
 
   async stop() {
@@ -383,8 +496,10 @@ class Resident {
   // The other side may ask and tell, too.
   called({ id, method, params }) {
     if (method === "log") {
+      const line = `clawmark: ${String(params?.message).slice(0, 500).replace(/\s+/g, " ")}`;
       const level = { debug: "debug", info: "info", error: "error" }[params?.level] ?? "warn";
-      this.log[level]?.(`clawmark: ${String(params?.message).slice(0, 500).replace(/\s+/g, " ")}`);
+      if (level === "info") this.tell(line);
+      else this.log[level]?.(line);
     } else if (id !== undefined) {
       this.write({ id, error: { code: -32601, message: "no such method" } });
     }
@@ -435,7 +550,8 @@ class Resident {
       this.failures = 0;
       return typeof text === "string" ? text : "";
     } catch (error) {
-      if (this.way && error.code !== NOT_READY && error.code !== REFUSED) this.failed(now);
+      // Before its greeting it starts, which may take longer than some blocks; HELLO_MS looks after that.
+      if (this.way && this.isGreeted && error.code !== NOT_READY && error.code !== REFUSED) this.failed(now);
       return undefined;
     }
   }
@@ -450,24 +566,13 @@ class Resident {
     else this.complain(reason);
   }
 
-  // One block a run: a retry of the owner's prompt gets the same one, and what else the host asks in it gets none.
+  // A run is the owner's prompt: a retry of it may have its block again, and what else the host asks in it gets none.
   blockOf(runId, turn) {
     const prompt = `${turn.prompt.length} ${turn.prompt.slice(0, 200)}`;
     const known = runId && this.runs.get(runId);
     if (known && known.prompt !== prompt) return "";
-    if (known?.block) return known.block;
-    const run = known ?? { prompt, counted: false };
-    if (runId) this.keep(runId, run);
-    run.block = this.block(turn).then((text) => {
-      if (text === undefined) run.block = undefined; // a retry may ask again
-      return text;
-    });
-    return run.block;
-  }
-
-  keep(runId, run) {
-    this.runs.set(runId, run);
-    if (this.runs.size > RUNS_KEPT) this.runs.delete(this.runs.keys().next().value);
+    if (runId && !known) keep(this.runs, runId, { prompt, counted: false }, RUNS_KEPT);
+    return this.block(turn); // the resident process gives a run the same bytes again, unless something was forgotten
   }
 }
 
@@ -475,21 +580,31 @@ class Resident {
 
 const SHARED = Symbol.for("clawmark");
 
+function ofProcess() {
+  const shared = (globalThis[SHARED] ??= { made: "", resident: null });
+  shared.speakers ??= new Speakers();
+  return shared;
+}
+
 // The one of this process. Another configuration or another version of this file, after a reload, takes its place.
 function residentOf(config, log) {
   const made = `${VERSION} ${JSON.stringify(config)}`;
-  const shared = (globalThis[SHARED] ??= { made: "", resident: null });
+  const shared = ofProcess();
   if (shared.made !== made) {
-    shared.resident?.stop();
-    shared.resident = new Resident(config, log);
+    const before = shared.resident;
+    shared.resident = new Resident(isObject(config) ? config : {}, log);
+    shared.resident.inGateway = before?.inGateway === true;
     shared.made = made;
+    before?.stop();
   }
   shared.resident.log = log;
   return shared.resident;
 }
 
 function toolFor(tool, ctx, resident) {
-  const { agentId, sessionKey, sessionId, senderIsOwner } = ctx ?? {};
+  const { agentId, sessionKey, sessionId } = ctx;
+  // 2026.5.28 names senders and no owner: whoever writes directly is the owner there.
+  const senderIsOwner = "senderIsOwner" in ctx ? ofSender(ctx.senderIsOwner, ctx.requesterSenderId) : undefined;
   const caller = { host: "openclaw", agentId, sessionKey, sessionId, senderIsOwner };
   const method = tool.name.slice("clawmark_".length);
   const allowed = Object.keys(tool.parameters.properties ?? {});
@@ -537,15 +652,21 @@ export default {
         options,
       );
 
-    on("gateway_start", () => resident().start());
-    on("gateway_stop", () => globalThis[SHARED]?.resident?.stop());
+    on("gateway_start", () => resident().begin());
+    on("gateway_stop", () => ofProcess().resident?.stop());
+
+    // Not through `on`: the host calls it for each message that it stores, and waits for no promise.
+    api.on("before_message_write", (event) => {
+      ofProcess().speakers.wrote(event?.message);
+    });
 
     on(
       "before_prompt_build",
       async (event, ctx) => {
+        const senderIsOwner = ofProcess().speakers.take(ctx);
         const prompt = withoutTime(typeof event.prompt === "string" ? event.prompt : "");
-        if (!isOwners(prompt, ctx)) return undefined;
-        const { agentId, sessionKey, sessionId, runId, senderIsOwner } = ctx;
+        if (!isPersons(prompt, ctx)) return undefined;
+        const { agentId, sessionKey, sessionId, runId } = ctx;
         const text = await resident().blockOf(runId, {
           ...{ host: "openclaw", agentId, sessionKey, sessionId, runId, senderIsOwner },
           prompt: shortened(prompt),
@@ -568,12 +689,17 @@ export default {
     });
     on("session_end", (event, ctx) => tell(event, ctx, { event: "session_end" }));
     on("agent_end", (event, ctx) => {
-      const run = globalThis[SHARED]?.resident?.runs.get(ctx.runId ?? event.runId);
+      ofProcess().speakers.ended(ctx);
+      const run = ofProcess().resident?.runs.get(ctx.runId ?? event.runId);
       if (!run || run.counted) return;
       run.counted = true; // a retry ends, too
       tell(event, ctx, { event: "messages", count: 2 });
     });
 
-    api.registerTool((ctx) => TOOLS.map((tool) => toolFor(tool, ctx, resident)), { names: TOOLS.map(({ name }) => name) });
+    const makeTools = (ctx) => {
+      ofProcess().speakers.madeTools(ctx ?? {});
+      return TOOLS.map((tool) => toolFor(tool, ctx ?? {}, resident));
+    };
+    api.registerTool(makeTools, { names: TOOLS.map(({ name }) => name) });
   },
 };
