@@ -135,7 +135,8 @@ class ClaudeLog(Log):
             file.write(self.torn)
 
     def shrink_to_tail(self, session: str, keep: int) -> None:
-        kept = [line for _, spoken in self.spoken[session][-keep:] for line in spoken]
+        self.spoken[session] = self.spoken[session][-keep:] if keep else []
+        kept = [line for _, spoken in self.spoken[session] for line in spoken]
         self.path(session).write_bytes(b"".join(map(claude.encoded, kept)))
 
 
