@@ -835,3 +835,32 @@ def test_it_starts_without_standard_error(folder: Path, start: Start) -> None:
     process.stdin.close()
     assert process.wait(WAIT) == 0
     process.stdout.close()
+
+
+def test_a_quick_host_is_shown_nothing_twice(start: Start) -> None:
+    """Its next prompt comes before it is written down what the last one was shown."""
+    slow = "import clawmark.memory as m, time\nshown = m.Memory.shown\n"
+    slow += "m.Memory.shown = lambda self, turn, block: (time.sleep(0.15), shown(self, turn, block))[1]\n"
+    process = start(code=slow + CODE)
+    process.ready()
+    process.result("set", caller={"host": "mcp"}, key="pref.editor", value="Helix")
+    asked = {"host": "claude-code", "scope": "main", "session": "s-1", "kind": "direct", "owner": True, "prompt": "hm"}
+    assert "Helix" in process.result("block", turn=asked)["text"]
+    assert process.result("block", turn=asked)["text"] == ""
+
+
+def test_what_the_model_has_forgotten_is_shown_again_also_by_a_process_that_only_starts(start: Start) -> None:
+    process = start()
+    process.ready()
+    process.result("set", caller={"host": "mcp"}, key="pref.editor", value="Helix")
+    hooked = {"hook_event_name": "SessionStart", "session_id": "s-1", "cwd": "/"}
+    first = process.result("hook", host="claude-code", event={**hooked, "source": "startup"})["stdout"]
+    assert "Helix" in first
+    assert process.result("hook", host="claude-code", event={**hooked, "source": "resume"})["stdout"] == ""
+    process.close()
+    again = start(
+        code="import clawmark.store.recovery as r, time\nensure = r.ensure\n"
+        "r.ensure = lambda *given: (time.sleep(0.3), ensure(*given))[1]\n" + CODE
+    )
+    compacted = again.result("hook", host="claude-code", event={**hooked, "source": "compact"})["stdout"]
+    assert compacted == first
