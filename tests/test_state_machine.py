@@ -226,11 +226,12 @@ class HostAndMemory(RuleBasedStateMachine):
     leaving    edited away, and erased by the next whole pass
     gone       words that nobody may ever meet again
     adrift     cut off or rolled back by the host: they may be met or not
-    scattered  cut off or rolled back in one session while a copy stood in another: under which of them, and whether
-               still, depends on which of the two was read in time
+    scattered  cut off, edited away or rolled back in one session while a fork held the same message under the same
+               ref: under which of them it is recalled, and whether still, depends on which of the two was read in time
     """
 
     names = st.sampled_from(["a", "b", "c", "d"])
+    forks_keep_refs = False
 
     def make_host(self, folder: Path) -> Host:
         return Host(ListLog())
@@ -309,7 +310,7 @@ class HostAndMemory(RuleBasedStateMachine):
             session = self.host.ids[name]
             left = self.turns[session][-keep:] if keep else []
             cut = [word for word in self.turns[session] if word not in left]
-            self.scattered |= {word for word in filter(None, cut) if len(self.said[word]) > 1}
+            self.scatter(cut)
             self.adrift |= self.leave(session, cut)
             self.turns[session] = left
 
@@ -319,6 +320,7 @@ class HostAndMemory(RuleBasedStateMachine):
         session = self.host.ids.get(name)
         if session is None or len(self.turns.get(session, ())) <= keep or not self.can(self.host.branch, name, keep):
             return
+        self.scatter(self.turns[session][keep:])
         self.leaving |= self.leave(session, self.turns[session][keep:])
         del self.turns[session][keep:]
         self.append(name, "user", False, 1)
@@ -377,9 +379,15 @@ class HostAndMemory(RuleBasedStateMachine):
         self.said, self.turns, self.touched = copy.deepcopy(model)
         self.gone -= self.said.keys()
         self.leaving -= self.said.keys()
-        self.scattered |= {word for word, homes in before.items() if homes - self.said.get(word, homes)}
+        if self.forks_keep_refs:
+            self.scattered |= {word for word, homes in before.items() if homes - self.said.get(word, homes)}
         self.adrift = (self.adrift | later | self.leaving) - self.said.keys() - self.gone
         self.leaving.clear()
+
+    def scatter(self, words: list[str]) -> None:
+        """Of words that are about to leave a session: those of which a fork holds the very same message."""
+        if self.forks_keep_refs:
+            self.scattered |= {word for word in filter(None, words) if len(self.said[word]) > 1}
 
     def leave(self, session: str, words: list[str]) -> set[str]:
         """These utterances no longer stand in a session; returns the words that no session holds now."""
@@ -529,6 +537,8 @@ class WithLosslessClaw(HostAndMemory):
 
 
 class WithClaudeCode(HostAndMemory):
+    forks_keep_refs = True
+
     def make_host(self, folder: Path) -> Host:
         (folder / "projects").mkdir()
         return FolderHost(ClaudeLog(folder))
