@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from clawmark.errors import Refused, UsageError
+from clawmark.facts import gate
 from clawmark.facts.support import asks_to_forget, supporting
 from clawmark.keys import VALUE_LENGTH
 from clawmark.memory import Memory
@@ -180,8 +181,6 @@ def reconcile(memory: Memory, run: Callable[[], SyncReport]) -> Answer:
 
 
 def _held(memory: Memory, key: str, scopes: Sequence[str]) -> tuple[str, list[Fact]]:
-    from clawmark.facts import gate
-
     spelled = gate.key(key)
     every = [*memory.facts(), *memory.facts(hidden=True)]
     return spelled, [fact for fact in every if fact.key == spelled and fact.scope in scopes]

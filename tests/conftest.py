@@ -17,14 +17,9 @@ from hypothesis import HealthCheck, settings
 from clawmark.memory import Memory
 from clawmark.testing import FakeEmbedder
 
-# A slow machine is no fault of the code: no deadline. A failing example prints what reproduces it. Examples are the same
-# each time, so that a run says something of the change it is for; with RANDOM_EXAMPLES set they are others.
+# A slow machine is no fault of the code: no deadline. A failing example prints what reproduces it.
 settings.register_profile(
-    "suite",
-    deadline=None,
-    print_blob=True,
-    derandomize="RANDOM_EXAMPLES" not in os.environ,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    "suite", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 settings.load_profile("suite")
 

@@ -226,12 +226,12 @@ class HostAndMemory(RuleBasedStateMachine):
     leaving    edited away, and erased by the next whole pass
     gone       words that nobody may ever meet again
     adrift     cut off or rolled back by the host: they may be met or not
-    scattered  cut off, edited away or rolled back in one session while a fork held the same message under the same
-               ref: under which of them it is recalled, and whether still, depends on which of the two was read in time
+    cut_in     word → the sessions in which the host cut it off: it was said there all the same
+    left       word → the sessions in which it was edited away since the last whole pass, which nobody knows before that
+    expired    sessions that the host removed by age: a backup of its files takes nothing of them back
     """
 
     names = st.sampled_from(["a", "b", "c", "d"])
-    forks_keep_refs = False
 
     def make_host(self, folder: Path) -> Host:
         return Host(ListLog())
@@ -253,7 +253,9 @@ class HostAndMemory(RuleBasedStateMachine):
         self.leaving: set[str] = set()
         self.gone: set[str] = set()
         self.adrift: set[str] = set()
-        self.scattered: set[str] = set()
+        self.cut_in: dict[str, set[str]] = {}
+        self.left: dict[str, set[str]] = {}
+        self.expired: set[str] = set()
         self.saved: Any = None
         self.facts: dict[str, str] = {}
         self.erased_values: set[str] = set()
@@ -310,7 +312,8 @@ class HostAndMemory(RuleBasedStateMachine):
             session = self.host.ids[name]
             left = self.turns[session][-keep:] if keep else []
             cut = [word for word in self.turns[session] if word not in left]
-            self.scatter(cut)
+            for word in filter(None, cut):
+                self.cut_in.setdefault(word, set()).add(session)
             self.adrift |= self.leave(session, cut)
             self.turns[session] = left
 
@@ -320,8 +323,11 @@ class HostAndMemory(RuleBasedStateMachine):
         session = self.host.ids.get(name)
         if session is None or len(self.turns.get(session, ())) <= keep or not self.can(self.host.branch, name, keep):
             return
-        self.scatter(self.turns[session][keep:])
-        self.leaving |= self.leave(session, self.turns[session][keep:])
+        for word in filter(None, self.turns[session][keep:]):
+            self.left.setdefault(word, set()).add(session)
+        lost = self.leave(session, self.turns[session][keep:])
+        self.leaving |= lost - self.cut_in.keys()
+        self.adrift |= lost & self.cut_in.keys()
         del self.turns[session][keep:]
         self.append(name, "user", False, 1)
 
@@ -345,7 +351,9 @@ class HostAndMemory(RuleBasedStateMachine):
         self.host.delete(name)
         if self.expires and self.clock.now - self.touched[session] >= MONTH:
             return  # nobody can tell that from an old log that the host removed
-        self.gone |= self.leave(session, self.turns.pop(session))
+        lost = self.leave(session, self.turns.pop(session))
+        self.gone |= lost - self.cut_in.keys()
+        self.adrift |= lost & self.cut_in.keys()
 
     @rule(name=names)
     def expire(self, name: str) -> None:
@@ -353,6 +361,7 @@ class HostAndMemory(RuleBasedStateMachine):
         if session is None or not self.turns.get(session) or not self.expires:
             return
         self.sync()  # what nobody read in a month is lost
+        self.expired.add(session)
         self.clock.now = max(self.clock.now, self.host.expire(name))
         self.at = self.clock.now
 
@@ -375,19 +384,14 @@ class HostAndMemory(RuleBasedStateMachine):
         kept, model = self.saved
         self.host.restore(kept)
         later = set(self.said) | self.leaving
-        before = self.said
+        kept_on = {word: homes & self.expired for word, homes in self.said.items() if homes & self.expired}
         self.said, self.turns, self.touched = copy.deepcopy(model)
+        for word, homes in kept_on.items():
+            self.said.setdefault(word, set()).update(homes)
         self.gone -= self.said.keys()
         self.leaving -= self.said.keys()
-        if self.forks_keep_refs:
-            self.scattered |= {word for word, homes in before.items() if homes - self.said.get(word, homes)}
         self.adrift = (self.adrift | later | self.leaving) - self.said.keys() - self.gone
         self.leaving.clear()
-
-    def scatter(self, words: list[str]) -> None:
-        """Of words that are about to leave a session: those of which a fork holds the very same message."""
-        if self.forks_keep_refs:
-            self.scattered |= {word for word in filter(None, words) if len(self.said[word]) > 1}
 
     def leave(self, session: str, words: list[str]) -> set[str]:
         """These utterances no longer stand in a session; returns the words that no session holds now."""
@@ -397,6 +401,10 @@ class HostAndMemory(RuleBasedStateMachine):
         for word in lost:
             del self.said[word]
         return lost
+
+    def homes(self, word: str) -> set[str]:
+        """The sessions under which a word may be recalled."""
+        return self.said[word] | self.cut_in.get(word, set()) | self.left.get(word, set())
 
     def can(self, operation: Callable[..., None], *values: object) -> bool:
         try:
@@ -463,10 +471,10 @@ class HostAndMemory(RuleBasedStateMachine):
     def what_is_recalled_stands_somewhere_and_is_there_once(self) -> None:
         found = self.memory.search("the word was said here ok " + " ".join(self.gone), limit=50).recalled
         for one in found:
-            for word in set(WORD.findall(one.excerpt)) - self.scattered:
+            for word in WORD.findall(one.excerpt):
                 assert word not in self.gone
                 if word in self.said:
-                    assert one.conversation in self.said[word], word
+                    assert one.conversation in self.homes(word), word
                 else:
                     assert word in self.leaving | self.adrift, word
         assert max(Counter((e.ref, e.excerpt) for e in found).values(), default=1) == 1
@@ -498,12 +506,11 @@ class HostAndMemory(RuleBasedStateMachine):
         """After a whole pass."""
         self.gone |= self.leaving
         self.leaving.clear()
-        for word, homes in self.said.items():
-            if word in self.scattered:
-                continue
+        self.left.clear()
+        for word in self.said:
             found = [e for e in self.memory.search(word, limit=3).recalled if word in e.excerpt]
-            assert len(found) == 1 and found[0].conversation in homes, (word, found)
-        for word in self.gone - self.scattered:
+            assert len(found) == 1 and found[0].conversation in self.homes(word), (word, found)
+        for word in self.gone:
             assert not [e for e in self.memory.search(word, limit=50).recalled if word in e.excerpt], word
         for word, (role, text) in self.texts.items():
             keys = [
@@ -513,8 +520,7 @@ class HostAndMemory(RuleBasedStateMachine):
             copies = sum(query(self.path, held, key)[0][0] for key in keys)
             # what stands in a log that cannot be read now goes when it can
             erased = {0, 1} if self.host.is_off else {0}
-            if word not in self.scattered:
-                assert copies in (erased if word in self.gone else {1} if word in self.said else {0, 1}), word
+            assert copies in (erased if word in self.gone else {1} if word in self.said else {0, 1}), word
         if not self.adrift:
             assert query(self.path, "SELECT count(*) FROM stale_passages") == [(0,)]
             if not self.embedder.down:
@@ -537,8 +543,6 @@ class WithLosslessClaw(HostAndMemory):
 
 
 class WithClaudeCode(HostAndMemory):
-    forks_keep_refs = True
-
     def make_host(self, folder: Path) -> Host:
         (folder / "projects").mkdir()
         return FolderHost(ClaudeLog(folder))
