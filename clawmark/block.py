@@ -40,21 +40,44 @@ def _order(fact: Fact) -> tuple[int, int, str, int]:
     return -STRENGTH.get(fact.source, 0), prefix, fact.key, int(fact.scope == SHARED)
 
 
+def notice(waiting: int, most: int, noted: Sequence[str], most_named: int) -> str:
+    """One line about what waits for the person, and the keys of what was noted by itself; "" where there is neither."""
+    said: list[str] = []
+    if waiting:
+        count = f"{most}+" if waiting > most else str(waiting)
+        what, verb = ("statement", "waits") if waiting == 1 else ("statements", "wait")
+        said.append(f"{count} proposed {what} {verb} for the person's decision: `clawmark review`.")
+    if noted:
+        more = f" and {len(noted) - most_named} more" if len(noted) > most_named else ""
+        said.append(
+            f"Noted since the last session: {', '.join(noted[:most_named])}{more}; `clawmark why KEY` says from what."
+        )
+    return f"({' '.join(said)})" if said else ""
+
+
 def build(
-    facts: Sequence[Fact], recalled: Sequence[Excerpt], *, profile: Profile, nonce: str, zone: tzinfo | None
+    facts: Sequence[Fact],
+    recalled: Sequence[Excerpt],
+    *,
+    profile: Profile,
+    nonce: str,
+    zone: tzinfo | None,
+    notice: str = "",
 ) -> Block:
-    """The finished block. `facts` in the order of `shown_facts`, `recalled` best first; zone None = this machine's."""
+    """The finished block. `facts` in the order of `shown_facts`, `recalled` best first; zone None = this machine's.
+    notice: a line of its own, which goes in before anything else."""
     known = {likeness(fact.value) for fact in facts}
     recalled = [e for e in recalled if likeness(e.excerpt) not in known]
     head, tail = markers.opening(nonce), markers.closing(nonce)
-    room = profile.total - len(head) - len(tail) - 2
+    told = [notice] if notice else []
+    room = profile.total - len(head) - len(tail) - 2 - sum(profile.length(line) + 1 for line in told)
     fact_lines, shown = _facts(facts, min(room, profile.facts), zone, profile.length)
     room -= sum(profile.length(line) + 1 for line in fact_lines)
     recall_lines, used = _recalled(recalled, room, zone, profile.length)
-    if not fact_lines and not recall_lines:
+    if not fact_lines and not recall_lines and not told:
         return Block("")
-    text = "\n".join([head, *fact_lines, *recall_lines, tail])
-    return Block(text, tuple(facts[:shown]), tuple(recalled[:used]), len(facts) - shown)
+    text = "\n".join([head, *fact_lines, *recall_lines, *told, tail])
+    return Block(text, tuple(facts[:shown]), tuple(recalled[:used]), len(facts) - shown, notice=notice)
 
 
 def _facts(facts: Sequence[Fact], room: int, zone: tzinfo | None, length: Length) -> tuple[list[str], int]:

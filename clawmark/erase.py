@@ -7,14 +7,30 @@ pages and the write-ahead log. Nothing here decides what to forget; whoever asks
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 
 import apsw
 
 from clawmark.errors import DatabaseError
-from clawmark.store import cursors, db, events, facts, lexicon, passages, sidecar, vectors
+from clawmark.model import SHARED
+from clawmark.store import (
+    cursors,
+    db,
+    events,
+    evidence,
+    facts,
+    lexicon,
+    passages,
+    proposals,
+    sessions,
+    sidecar,
+    tombstones,
+    vectors,
+)
+from clawmark.store.tombstones import Tombstones
+from clawmark.text import stems
 
 UNFINISHED = "erase:unfinished"
 """The cursor that stands while erased words may still be in the lexicon's segments, free pages or the log."""
@@ -24,10 +40,11 @@ def erase_passages(connection: apsw.Connection, ids: Sequence[int], now: datetim
     """Erase passages with everything derived from them. Belongs inside a transaction.
 
     A passage that follows an erased one holds its words as context: it is marked stale, and leaves the lexicon until the
-    prune job has put it in anew without them.
+    prune job has put it in anew without them. What rests on an erased message alone is known at the end of a pass.
     """
     if not ids:
         return
+    evidence.mark_gone(connection, passages.content_keys(connection, ids))
     followers = passages.successors(connection, ids)
     lexicon.remove(connection, [*ids, *followers])
     passages.mark_stale(connection, followers)
@@ -48,20 +65,110 @@ def mark_unfinished(connection: apsw.Connection, now: datetime, what: str = "pas
 
 
 def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes, now: datetime) -> bool:
-    """Erase a fact, its values in all events, and leave permanent tombstones. Belongs inside a transaction.
-
-    False when there was no such fact.
+    """Erase a fact with all that was ever stored under its key, and leave permanent tombstones: of key, value, stems, and
+    of the messages it rests on. Belongs inside a transaction. False when there was no such fact.
     """
     fact = facts.get(connection, key, scope, deleted=True)
     if fact is None:
         return False
-    for kind, hashed in facts.tombstones(secret, scope, key, fact.value):
-        facts.bury(connection, kind, hashed, now)
+    rests_on = [one.content_key for one in evidence.of(connection, scope, key)]
+    tombstones.bury_statement(connection, secret, scope, key, fact.value, now)
+    for value in {old for _, of_key, old in events.stated(connection, scope) if of_key == key} - {fact.value}:
+        tombstones.bury_statement(connection, secret, scope, key, value, now)  # what it was before is no less forgotten
     facts.remove(connection, key, scope)
+    erase_messages(connection, rests_on, secret, now)
+    evidence.remove(connection, scope, key)
+    _erase_proposals(connection, key, scope, fact.value)
     events.blank_values(connection, key, scope)
-    events.add(connection, "forget", now, source="user", scope=scope, key=key)
+    tells = bool(stems(key.partition(".")[2].replace("_", " ")) & stems(fact.value))
+    if tells:
+        events.blank_key(connection, key, scope)
+    events.add(connection, "forget", now, source="user", scope=scope, key=None if tells else key)
     mark_unfinished(connection, now, "fact")
     return True
+
+
+def erase_messages(connection: apsw.Connection, content_keys: Collection[bytes], secret: bytes, now: datetime) -> int:
+    """Erase every message with this content, and keep it out however often its log is read. Belongs inside a transaction.
+
+    Returns how many passages went.
+    """
+    tombstones.bury_messages(connection, secret, content_keys, now)
+    ids = passages.with_content(connection, content_keys)
+    erase_passages(connection, ids, now)
+    evidence.forget(connection, content_keys)
+    return len(ids)
+
+
+def _erase_proposals(connection: apsw.Connection, key: str, scope: str, value: str) -> None:
+    """Those under this key, and those that say the same under another one."""
+    said = evidence.value_hash(value)
+    for one in proposals.of_scope(connection, scope):
+        if one.key == key or (one.value and evidence.value_hash(one.value) == said):
+            erase_proposal(connection, one.id, one.scope, one.key, one.value)
+
+
+def erase_proposal(connection: apsw.Connection, number: int, scope: str, key: str, value: str) -> None:
+    """Belongs inside a transaction."""
+    proposals.remove(connection, number)
+    fact = facts.get(connection, key, scope, deleted=True)
+    if value and (fact is None or evidence.value_hash(fact.value) != evidence.value_hash(value)):
+        evidence.remove(connection, scope, key, value)
+
+
+def erase_scope(connection: apsw.Connection, scope: str, secret: bytes, until: datetime, now: datetime) -> None:
+    """Erase all that is known of a scope, and keep out what was said in it until `until`. Belongs inside a transaction."""
+    for key in facts.keys_of(connection, scope):
+        erase_fact(connection, key, scope, secret, now)
+    for one in proposals.of_scope(connection, scope):
+        erase_proposal(connection, one.id, one.scope, one.key, one.value)
+    if scope != SHARED:  # in which nothing is said
+        tombstones.put_horizon(connection, scope, until)
+        erase_passages(connection, passages.of_scope(connection, scope), now)
+    events.blank_scope(connection, scope)
+    sessions.remove(connection, scope)
+    mark_unfinished(connection, now, "fact")
+
+
+def settle(connection: apsw.Connection, now: datetime) -> int:
+    """Erase what an extractor stored or proposed on messages that stand in no log any more; returns how many facts went.
+
+    Nothing is forgotten for ever by it: the person deleted a conversation, not a statement. What a person or an agent
+    said stays. Belongs into a transaction at the end of a pass that could read all there is.
+    """
+    gone = 0
+    for scope, key, hashed in evidence.settle(connection):
+        fact = facts.get(connection, key, scope, deleted=True)
+        if fact is not None and fact.source == "extracted" and evidence.value_hash(fact.value) == hashed:
+            facts.remove(connection, key, scope)
+            events.blank_values(connection, key, scope)
+            events.add(connection, "withdraw", now, source="clawmark", scope=scope, key=key)
+            mark_unfinished(connection, now, "fact")
+            gone += 1
+        for one in proposals.pending(connection, [scope]):
+            if one.key == key and one.origin != "agent" and evidence.value_hash(one.value) == hashed:
+                proposals.remove(connection, one.id)
+                mark_unfinished(connection, now, "fact")
+    return gone
+
+
+def enforce(connection: apsw.Connection, secret: bytes, now: datetime) -> int:
+    """Erase what tombstones and horizons name, from a database that was brought back from before them; returns how many
+    passages went. Belongs inside a transaction."""
+    known = Tombstones(connection, secret)
+    if not known:
+        return 0
+    ids = [
+        passage_id
+        for passage_id, scope, session, content_key, at in passages.places(connection)
+        if known.is_forgotten(scope, session, content_key, passages.from_ms(at))
+    ]
+    erase_passages(connection, ids, now)
+    for one in proposals.pending(connection):
+        rests_on = [said.content_key for said in evidence.of(connection, one.scope, one.key, one.value)]
+        if known.covers([one.scope, SHARED], one.key, one.value, rests_on):
+            erase_proposal(connection, one.id, one.scope, one.key, one.value)
+    return len(ids)
 
 
 def forget_in_sidecar(connection: apsw.Connection, path: Path, now: datetime) -> None:

@@ -19,6 +19,7 @@ ClawmarkError                 something failed; the message says what to do next
 ├── EndpointDown              a server does not answer now; try again (exit 75)
 ├── EndpointError             a server is set up wrongly; trying again changes nothing
 │   └── ConsentMissing        its host is outside this machine and not allowed; nothing was sent
+├── ReplyUnusable             a model's reply held nothing that can be read; its words are never in the message
 ├── EmbedderDown              nothing can be embedded now; what waits stays pending (exit 75)
 │   └── ModelChanged          two models answered one call; none of its vectors is used
 └── EmbedderError             the embedder is set up wrongly; trying again changes nothing
@@ -46,7 +47,7 @@ class SettingsError(UsageError):
 
 class Refused(UsageError):
     """A fact that was not stored. `code` is one of KEY_FORMAT, VALUE_SIZE, SECRET, CONFLICT_SKIP,
-    FORGOTTEN, NOT_OWNER."""
+    FORGOTTEN, NOT_OWNER, REVIEW (it waits for the person)."""
 
     def __init__(self, code: str, reason: str) -> None:
         super().__init__(f"{code}: {reason}")
@@ -113,6 +114,10 @@ class EndpointError(ClawmarkError):
 
 
 class ConsentMissing(EndpointError):
+    pass
+
+
+class ReplyUnusable(ClawmarkError):
     pass
 
 

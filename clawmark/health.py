@@ -1,7 +1,7 @@
 """Doctor: looks at everything once, the slow things too, and says what to do. Changes nothing but that it notes damage.
 
-Each check stands for itself: one that fails, or that cannot be made, takes no other along. An embedder is asked for fixed
-sentences of ours alone, and nothing is downloaded.
+Each check stands for itself: one that fails, or that cannot be made, takes no other along. An embedder and a chat model
+are asked for fixed sentences of ours alone, and nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -13,12 +13,25 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+from clawmark import llm
+from clawmark import status as states
 from clawmark.embed import Embedder, choose
 from clawmark.embed.probe import Prober, same
-from clawmark.errors import ClawmarkError, DatabaseDamaged, DatabaseError, EmbedderDown, EmbedderError
+from clawmark.errors import (
+    ClawmarkError,
+    DatabaseDamaged,
+    DatabaseError,
+    EmbedderDown,
+    EmbedderError,
+    EndpointDown,
+    EndpointError,
+    ReplyUnusable,
+)
+from clawmark.facts import reply
 from clawmark.jobs import embedder as policy
+from clawmark.jobs import extract
 from clawmark.memory import Memory
 from clawmark.model import Status
 from clawmark.settings import Settings, config_file
@@ -27,6 +40,17 @@ from clawmark.store import check, copy, db, facts, files, keyfile, migrations, r
 State = Literal["ok", "warn", "fail"]
 LITTLE_ROOM = 200 * 1024 * 1024
 """Bytes on the disk below which a long pass may not fit."""
+
+CHAT_SYSTEM: Final = "You answer with one JSON object and nothing else."
+CHAT_USER: Final = 'Answer with this JSON object, exactly: {"facts": []}'
+CHAT_SCHEMA: Final = {
+    "type": "object",
+    "properties": {"facts": {"type": "array", "items": {"type": "string"}}},
+    "required": ["facts"],
+    "additionalProperties": False,
+}
+CHAT_TOKENS, CHAT_SECONDS = 64, 60.0
+"""A server may have to load its model first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +67,7 @@ class Check:
 
 
 def doctor(settings: Settings) -> list[Check]:
-    """All findings, in the order in which a person would look: file, log, embedder, vectors."""
+    """All findings, in the order in which a person would look: file, log, embedder, vectors, facts."""
     checks = [_switch(settings)]
     try:
         path = files.resolved(settings.db_path)
@@ -189,6 +213,8 @@ def _memory(settings: Settings, path: Path) -> Iterator[Check]:
         yield from _sources(status)
         yield from _embedder(settings, path)
         yield _vectors(status)
+        yield from _extraction(settings, status)
+        yield _facts(status)
     except ClawmarkError as failed:
         yield Check("memory", "fail", str(failed))
     finally:
@@ -264,3 +290,57 @@ def _vectors(status: Status) -> Check:
         given_up = f", {status.given_up:,} given up" if status.given_up else ""
         return Check("vectors", "warn", f"{said}{given_up}; failed: {names}", "`clawmark reembed` tries them again.")
     return Check("vectors", "ok", said)
+
+
+def _extraction(settings: Settings, status: Status) -> Iterator[Check]:
+    """Whether it can be asked now; and where it can, what went wrong with it lately."""
+    asked = _extractor(settings)
+    yield asked
+    if asked.state == "ok":
+        wrong = [p.removeprefix("extractor: ") for p in status.problems if p.startswith("extractor: ")]
+        yield from (Check("extractor", "warn", line, "The next `clawmark sync` asks it again.") for line in wrong)
+
+
+def _extractor(settings: Settings) -> Check:
+    """Asks a chat endpoint for one short answer. The host's own model is asked by the resident process alone."""
+    name = states.extractor_name(settings)
+    refusal = states.extractor_refusal(settings)
+    if refusal is not None:
+        return Check("extractor", "fail", f"{name}: {refusal}")
+    if name == extract.OFF:
+        return Check("extractor", "ok", "off; no fact is extracted")
+    if name == extract.MARKERS:
+        return Check("extractor", "ok", "no model; sentences with words like `remember` or `always` are proposed")
+    if name == states.HOSTS_MODEL:
+        most = settings.extract_daily_calls
+        said = f"the model of OpenClaw's gateway, while that runs, at most {most:,} times a day"
+        advice = "" if most else "CLAWMARK_EXTRACT_DAILY_CALLS is 0, so it is never asked."
+        return Check("extractor", "warn" if advice else "ok", said, advice)
+    return _chat(settings, name)
+
+
+def _chat(settings: Settings, name: str) -> Check:
+    began = time.monotonic()
+    try:
+        completer = llm.choose(settings, None)
+        assert completer is not None  # an endpoint is named
+        answer = completer.complete(CHAT_SYSTEM, CHAT_USER, CHAT_SCHEMA, most_tokens=CHAT_TOKENS, seconds=CHAT_SECONDS)
+        reply.read(answer)
+    except EndpointError as wrong:
+        return Check("extractor", "fail", str(wrong))
+    except EndpointDown as down:
+        return Check("extractor", "fail", str(down), "Start it, or see CLAWMARK_EXTRACT_URL.")
+    except ReplyUnusable as unusable:
+        advice = (
+            "Name another model in CLAWMARK_EXTRACT_MODEL; what cannot be used is left, and nothing false is stored."
+        )
+        return Check("extractor", "warn", f"{name}: {unusable}", advice)
+    model = settings.extract_model or "unnamed model"
+    return Check("extractor", "ok", f"{name}: {model}, {time.monotonic() - began:.2f} s")
+
+
+def _facts(status: Status) -> Check:
+    said = f"{status.facts:,}; {status.proposals:,} wait for you, {status.hidden:,} hidden"
+    if status.unasked:
+        said += f"; {status.unasked:,} messages wait for the extractor"
+    return Check("facts", "ok", said, "`clawmark review` shows what waits." if status.proposals else "")

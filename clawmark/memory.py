@@ -20,7 +20,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 from zoneinfo import ZoneInfo
 
 import apsw
@@ -32,42 +32,54 @@ from clawmark.errors import (
     DatabaseError,
     DatabaseUnwritable,
     EmbedderError,
+    EndpointDown,
+    EndpointError,
     Refused,
     SourceError,
     UsageError,
 )
-from clawmark.facts import gate, ladder
+from clawmark.facts import ladder
 from clawmark.facts.search import about
 from clawmark.model import (
     SHARED,
     Block,
+    Conflict,
     Event,
     Excerpt,
     Fact,
+    Forgetting,
+    Forgotten,
     Found,
     Progress,
+    Proposal,
+    ProposalKind,
     Said,
     Space,
+    Stale,
     Status,
     SyncReport,
     Turn,
+    Why,
     Writer,
 )
 from clawmark.profile import FOUND, PROFILES, Profile, closed, is_trivial
-from clawmark.recall.excerpt import Reader
+from clawmark.recall.excerpt import Reader, excerpt_of
 from clawmark.recall.meaning import Meaning
 from clawmark.recall.search import Query, recall, shortened
-from clawmark.settings import Settings, load
+from clawmark.settings import Settings, load, local_zone
 from clawmark.source import Alternatives, Folders, MessageSource, made, named, select
 from clawmark.store import (
     copy,
+    cursors,
     db,
     events,
+    evidence,
     facts,
     files,
     keyfile,
     migrations,
     passages,
+    proposals,
     recovery,
     sessions,
     sidecar,
@@ -76,16 +88,22 @@ from clawmark.store import (
 from clawmark.text import cut
 
 if TYPE_CHECKING:
+    from clawmark.belief import Belief
     from clawmark.embed import Embedder
+    from clawmark.facts.gate import Ruling
+    from clawmark.jobs.extract import How
+    from clawmark.llm import Completer
     from clawmark.model import Vector
+
+T = TypeVar("T")
 
 DEFAULT_SCOPE = "main"
 MOST_EXCERPTS = 50
 MOST_EVENTS = 100_000
 MOST_TYPED = 50
 RECENT_LINES, RECENT_LENGTH = 3, 500
-CONFIDENCE = {"user": 1.0, "agent": 0.9, "extracted": 0.8}
-"""How far a statement is believed by who makes it, where nothing else is said."""
+MOST_COUNTED, MOST_NAMED = 20, 5
+"""Proposals that are counted, and keys that are named, in the line at the beginning of a session."""
 
 WAIT_SECONDS = 30.0
 
@@ -106,15 +124,18 @@ class Memory:
         *,
         sources: Sequence[MessageSource] | None = None,
         embedder: Embedder | None = None,
+        completer: Completer | None = None,
         clock: Callable[[], datetime] = _clock,
         rng: random.Random | None = None,
     ) -> None:
-        """`open` is the usual way in. sources and embedder None = what the settings name."""
+        """`open` is the usual way in. sources and embedder None = what the settings name. completer: the host's own model,
+        which CLAWMARK_EXTRACT_URL=host names."""
         self.settings = settings
         self.path = files.resolved(settings.db_path)  # what stands beside the file stands beside its real place
         self._rules = clean.Rules(settings.never_index_paths)
         self._given_sources = sources
         self._given_embedder = embedder
+        self._host_model = completer
         self._clock = clock
         self._rng = rng or random.Random()
         self._lock = threading.RLock()
@@ -134,6 +155,7 @@ class Memory:
         *,
         sources: Sequence[MessageSource] | None = None,
         embedder: Embedder | None = None,
+        completer: Completer | None = None,
         clock: Callable[[], datetime] = _clock,
         rng: random.Random | None = None,
     ) -> Self:
@@ -142,7 +164,8 @@ class Memory:
         It is made when there is none, brought up to date when an earlier version wrote it, and rebuilt with its facts when
         it is damaged. Raises DatabaseNewer, DatabaseForeign, DatabaseBusy or DatabaseUnwritable where that cannot be.
         """
-        memory = cls(load() if settings is None else settings, sources=sources, embedder=embedder, clock=clock, rng=rng)
+        settings = load() if settings is None else settings
+        memory = cls(settings, sources=sources, embedder=embedder, completer=completer, clock=clock, rng=rng)
         for line in recovery.ensure(memory.path, clock):
             log.warning("%s", line)
         return memory
@@ -169,17 +192,29 @@ class Memory:
 
     # Jobs
 
-    def sync(self, progress: Progress | None = None, wait_seconds: float = WAIT_SECONDS) -> SyncReport:
+    def sync(
+        self,
+        progress: Progress | None = None,
+        wait_seconds: float = WAIT_SECONDS,
+        *,
+        most_batches: int | None = None,
+        hurry: bool = True,
+    ) -> SyncReport:
         """Run all jobs now and say what they did.
+
+        most_batches: how many batches are extracted at most, None = all that wait; without `hurry` a last one of a few
+        messages waits for more.
 
         A log that is there and empty is no error. Raises SourceAbsent when no log was found,
         DatabaseBusy when another pass kept its turn for `wait_seconds`.
         """
         if self.settings.disabled:
             return SyncReport()
-        return self._recovering(lambda: self._pass(progress, wait_seconds))
+        return self._recovering(lambda: self._pass(progress, wait_seconds, most_batches, hurry))
 
-    def _pass(self, progress: Progress | None, wait_seconds: float) -> SyncReport:
+    def _pass(
+        self, progress: Progress | None, wait_seconds: float, most_batches: int | None, hurry: bool
+    ) -> SyncReport:
         from clawmark.jobs import runner
         from clawmark.jobs.plan import plan
 
@@ -193,6 +228,10 @@ class Memory:
                 planned,
                 lambda: self._jobs_embedder(connection),
                 self._reader(groups),
+                extraction=self._extraction,
+                secret=self._secret,
+                most_batches=most_batches,
+                hurry=hurry,
                 rules=self._rules,
                 keep_text=self.settings.keep_text != "off",
                 clock=self._clock,
@@ -311,7 +350,7 @@ class Memory:
             if kind == "direct":  # what is said to the agent in private is not told to a group
                 stored = facts.live(connection, [scope, SHARED])
                 threshold = self.settings.confidence_threshold
-                told = blocks.shown_facts(stored, scope=scope, threshold=threshold, now=now)
+                told = blocks.shown_facts(stored, scope=scope, threshold=threshold, now=self._age(connection, now))
             if profile.keeps_block and before.facts:
                 known = set(before.facts)
                 told = [
@@ -331,10 +370,20 @@ class Memory:
                 shown=frozenset(before.excerpts if profile.keeps_block else ()),
             )
             recalled = self._recalled(connection, asked, meant)
-        if not told and not recalled:
+            notice, told_to = "", 0
+            if kind == "direct" and turn.session is not None and not before.blocks:
+                notice, told_to = self._notice(connection, scope, now), events.newest(connection)
+        if not told and not recalled and not notice:
             return Block("", skipped=skipped)
-        made = blocks.build(told, recalled, profile=profile, nonce=self._nonce(turn), zone=self._zone())
-        return replace(made, skipped=skipped)
+        nonce, zone = self._nonce(turn), self._zone()
+        made = blocks.build(told, recalled, profile=profile, nonce=nonce, zone=zone, notice=notice)
+        return replace(made, skipped=skipped, told=told_to)
+
+    def _notice(self, connection: apsw.Connection, scope: str, now: datetime) -> str:
+        """What the first block of a session says of proposals that wait and of facts that were noted since the last one."""
+        waiting = proposals.count(connection, [scope, SHARED], now, MOST_COUNTED + 1)
+        seen = int(cursors.get(connection, f"told:{scope}") or 0)
+        return blocks.notice(waiting, MOST_COUNTED, events.noted_since(connection, seen, [scope, SHARED]), MOST_NAMED)
 
     def guarded(self, found: Found, *, host: str, session: str | None = None) -> str:
         """What was found as text for a model, guarded like a block; "" where nothing was."""
@@ -363,6 +412,8 @@ class Memory:
                         old, sessions.marks(self._key(), block.facts), block.recalled, now, keeps=keeps
                     )
                     sessions.put(connection, turn.host, turn.session, scope, new, now)
+                    if block.notice:
+                        cursors.put(connection, f"told:{scope}", str(block.told), now)
                 self._note_recall(connection, turn, block, scope, now)
         except DatabaseError as failed:
             if str(failed) != self._not_noted:  # once a reason, not once a prompt
@@ -477,6 +528,9 @@ class Memory:
         what a person had forgotten only what they say afterwards brings back (FORGOTTEN).
         observed_at: when it was said (aware UTC); None = now.
         """
+        from clawmark.belief import Belief
+        from clawmark.facts import gate
+
         now = self._clock()
         fault = keys.scope_fault(scope)
         if fault is not None:
@@ -486,7 +540,8 @@ class Memory:
                 key, value = gate.key(key), gate.value(value)
                 scope = streams.scope_called(connection, scope)
                 with db.transaction(connection, self.path):
-                    fact = self._stated(connection, key, value, scope, writer, observed_at, now)
+                    secret = self._secret()  # not before: a restore that was waited for may have changed it
+                    fact = Belief(connection, secret, now).state(key, value, scope, writer, observed_at)
             except Refused as refused:
                 event = "conflict_skip" if refused.code == "CONFLICT_SKIP" else "reject"
                 known = key if event == "conflict_skip" else None
@@ -495,39 +550,6 @@ class Memory:
                 raise
             sidecar.save(connection, self.path, now)
             return fact
-
-    def _stated(
-        self,
-        connection: apsw.Connection,
-        key: str,
-        value: str,
-        scope: str,
-        writer: Writer,
-        observed_at: datetime | None,
-        now: datetime,
-    ) -> Fact:
-        """The fact as it stands afterwards. Belongs inside a transaction; nothing is changed where it is refused."""
-        secret = self._secret()  # not before: a restore that was waited for may have changed it
-        buried = [hashed for _, hashed in facts.tombstones(secret, scope, key, value)]
-        forgotten_at = facts.buried_at(connection, buried)
-        if forgotten_at is not None and (writer != "user" or (observed_at is not None and observed_at <= forgotten_at)):
-            raise Refused("FORGOTTEN", "the person had it forgotten; only what they say since then brings it back")
-        # An agent that hid a person's fact has not made room for its own.
-        old = facts.get(connection, key, scope, deleted=writer != "user")
-        observed = min(observed_at or now, now)
-        if observed_at is None and old is not None:  # what is said now is the newest, whatever the clock once said
-            observed = max(observed, old.reinforced_at)
-        statement = ladder.Statement(key, value, CONFIDENCE[writer], writer, scope, observed)
-        outcome, fact = ladder.apply(old, statement, now)
-        everybodys = facts.get(connection, key, SHARED, deleted=True) if writer != "user" and scope != SHARED else None
-        if "conflict_skip" in (outcome, ladder.decide(everybodys, statement)):
-            raise Refused("CONFLICT_SKIP", "what is stored is the person's own word, or was said later")
-        facts.put(connection, fact)
-        if writer == "user":
-            facts.lift(connection, buried)
-        said = None if old is None else old.value
-        events.add(connection, outcome, now, source=writer, scope=scope, key=key, old=said, new=fact.value)
-        return fact
 
     def hide(self, key: str, scope: str | None = None, *, writer: Writer = "agent") -> list[str]:
         """Show the fact `key` nowhere any more, in `scope` or wherever it stands, until a person decides; nothing of it
@@ -539,6 +561,8 @@ class Memory:
         return self._hidden(key, scope, is_hidden=False, writer="user")
 
     def _hidden(self, key: str, scope: str | None, *, is_hidden: bool, writer: Writer) -> list[str]:
+        from clawmark.facts import gate
+
         key = gate.key(key)
         with self._writing() as connection:
             now = self._clock()
@@ -552,21 +576,149 @@ class Memory:
             return changed
 
     def forget(self, key: str, scope: str | None = None) -> list[str]:
-        """Erase the fact `key` for good, in `scope` or wherever it stands; returns the scopes in which it stood."""
-        key = gate.key(key)
+        """Erase the fact `key` for good, in `scope` or wherever it stands, with what was said of it; returns the scopes in
+        which it stood."""
+        from clawmark.facts import gate
+
+        gone = self.erase(Forgetting(key=gate.key(key), scope=scope))
+        return [where for where, _ in gone.facts]
+
+    def forgetting(self, what: Forgetting) -> Forgotten:
+        """What `erase` would take away. Raises UsageError where nothing is named, or more than one thing."""
+        from clawmark import forgetting
+
+        with self._apart() as (connection, reader):
+            return forgetting.shown(connection, reader, forgetting.planned(connection, reader, what))
+
+    def erase(self, what: Forgetting) -> Forgotten:
+        """Erase for good what is named: facts, evidence, proposals, messages, vectors, words and values of events. None of
+        it is learned again from the same logs; what the person says afterwards counts. Raises UsageError as above."""
+        from clawmark import forgetting
+
+        with self._writing() as connection:
+            now = self._clock()
+            plan = forgetting.planned(connection, self._reader_of_all(connection), what)
+            with db.transaction(connection, self.path):
+                gone = forgetting.carried_out(connection, plan, self._secret(), now)
+                erase.forget_in_sidecar(connection, self.path, now)
+            sidecar.save(connection, self.path, now)
+            if not erase.finish(connection, self.path):
+                log.warning("forget_unfinished reason=another process reads the database; the next sync completes it")
+                gone = replace(gone, finished=False)
+            return gone
+
+    # What waits for the person
+
+    def propose(
+        self,
+        kind: ProposalKind,
+        key: str,
+        value: str,
+        scope: str = SHARED,
+        *,
+        origin: str,
+        reason: str,
+        conflict: Conflict = "none",
+        against: str | None = None,
+        observed_at: datetime | None = None,
+    ) -> Proposal:
+        """Have a statement (kind "set"), or the erasure of a fact ("forget"), wait for the person; the one that waits
+        already where there is one. Raises Refused as `set` does, and REVIEW where the person rejected it not long ago."""
+        from clawmark.facts import gate
+
+        key, value = gate.key(key), gate.value(value)
+        return self._decided(
+            lambda belief, connection: belief.propose(
+                kind,
+                key,
+                value,
+                streams.scope_called(connection, scope),
+                origin=origin,
+                reason=reason,
+                conflict=conflict,
+                against=against,
+                observed_at=observed_at,
+            )
+        )
+
+    def proposals(self, scope: str | None = None, *, deferred: bool = False) -> list[Proposal]:
+        """Those that wait, oldest first: in all scopes, or in one and what is shared. deferred: those that were put off too."""
+        with self._reading() as connection:
+            scopes = None if scope is None else [streams.scope_called(connection, scope), SHARED]
+            return proposals.pending(connection, scopes, now=None if deferred else self._clock())
+
+    def accept(
+        self,
+        name: str,
+        *,
+        value: str | None = None,
+        key: str | None = None,
+        into: str | None = None,
+        way: Literal["replace", "supersede", "keep_both"] = "replace",
+    ) -> Fact | None:
+        """The person takes a proposal on; the fact it became, None for one to forget.
+
+        name       "12", or "12-3fa9c1", which is refused when the proposal says something else by now
+        value, key as the person edited them          into   a known key that it is merged into
+        way        replace: what stands under its key. supersede: also the fact it is against. keep_both: neither
+        Raises UsageError for a proposal that is unknown, decided or another one; Refused as `set` does.
+        """
+        return self._decided(
+            lambda belief, _: belief.accept(name, value=value, key=key, into=into, way=way), erases=True
+        )
+
+    def reject(self, name: str, reason: str = "") -> Proposal:
+        """The person does not want it: its words are not proposed again for 180 days. Raises UsageError as `accept`."""
+        return self._decided(lambda belief, _: belief.reject(name, reason), erases=True)
+
+    def defer(self, name: str, days: int = 7) -> Proposal:
+        """The person wants to decide in `days`. Raises UsageError as `accept`."""
+        return self._decided(lambda belief, _: belief.defer(name, days))
+
+    def _decided(self, work: Callable[[Belief, apsw.Connection], T], *, erases: bool = False) -> T:
+        from clawmark.belief import Belief
+
         with self._writing() as connection:
             now = self._clock()
             with db.transaction(connection, self.path):
-                secret = self._secret()  # as above
-                named = None if scope is None else streams.scope_called(connection, scope)
-                scopes = facts.scopes_of(connection, key) if named is None else [named]
-                gone = [s for s in scopes if erase.erase_fact(connection, key, s, secret, now)]
-                if gone:
+                done = work(Belief(connection, self._secret(), now), connection)
+                if erases:
+                    erase.mark_unfinished(connection, now, "fact")
                     erase.forget_in_sidecar(connection, self.path, now)
             sidecar.save(connection, self.path, now)
-            if gone and not erase.finish(connection, self.path):
+            if erases and not erase.finish(connection, self.path):
                 log.warning("forget_unfinished reason=another process reads the database; the next sync completes it")
-            return gone
+            return done
+
+    def why(self, key: str, scope: str | None = None) -> list[Why]:
+        """What is known of a key and where it is from, scope by scope; empty when nothing ever was."""
+        from clawmark.facts import gate
+
+        key = gate.key(key)
+        with self._apart() as (connection, reader):
+            named = None if scope is None else streams.scope_called(connection, scope)
+            return [_why(connection, reader, key, one) for one in _scopes_of(connection, key) if named in (None, one)]
+
+    def stale(self, days: int = 90, scope: str | None = None) -> list[Stale]:
+        """Facts of others than the person that nobody stated for `days`, longest first."""
+        with self._reading() as connection:
+            named = None if scope is None else [streams.scope_called(connection, scope), SHARED]
+            return ladder.stale(facts.live(connection, named), self._age(connection, self._clock()), days)
+
+    def extraction(self) -> How:
+        """Who extracts facts, for those who look at it: `status`, `doctor`, `calibrate`."""
+        return self._extraction() or self._how(None)
+
+    def extraction_is_off(self) -> bool:
+        return self.settings.extract_url == "off"
+
+    def dry_run(self, days: int = 30) -> list[tuple[str, Ruling]]:
+        """(scope, ruling) of all that was said in the last days, as extraction would take it now. Writes nothing. Raises
+        EndpointDown, EndpointError or ReplyUnusable where the extractor fails."""
+        from clawmark.jobs.extract import dry_run
+
+        with self._apart() as (connection, reader):
+            return dry_run(connection, reader, self.extraction(), secret=self._secret(), clock=self._clock, days=days)
 
     def copies(self) -> list[Path]:
         """Backups and files that were set aside, beside the database: what is forgotten now may still stand in them."""
@@ -604,7 +756,9 @@ class Memory:
             self._watched(),
             db.opened(self.path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS) as connection,
         ):
-            return status.gather(connection, self.path, self.settings, groups=self._new_groups, embedder=embedder)
+            return status.gather(
+                connection, self.path, self.settings, groups=self._new_groups, embedder=embedder, now=self._clock()
+            )
 
     # Parts, made when first needed
 
@@ -688,6 +842,47 @@ class Memory:
 
         return for_background(connection, self.path, self.settings, self._clock)
 
+    @contextmanager
+    def _apart(self) -> Iterator[tuple[apsw.Connection, Reader]]:
+        """A reading connection and a reader of its own, for what takes its time: no prompt waits for it."""
+        with self._watched(), db.opened(self.path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS) as connection:
+            yield connection, self._reader_of_all(connection)
+
+    def _reader_of_all(self, connection: apsw.Connection) -> Reader:
+        """Reads from sources of its own, as far as there are any."""
+        try:
+            return self._reader(self._new_groups())
+        except (SourceError, UsageError) as failed:
+            log.warning("logs_unread reason=%s", failed)
+            return Reader({}, self._rules)
+
+    def _extraction(self) -> How | None:
+        """Who extracts facts; None where nobody does."""
+        if self.settings.extract_url == "off":
+            return None
+        from clawmark import llm
+
+        try:
+            return self._how(llm.choose(self.settings, self._host_model))
+        except (EndpointDown, EndpointError) as why_not:
+            return replace(self._how(None), why_not=why_not)
+
+    def _how(self, completer: Completer | None) -> How:
+        from clawmark.jobs.extract import How
+
+        settings = self.settings
+        return How(
+            completer,
+            settings.confidence_threshold,
+            settings.promote,
+            self._zone() or local_zone(),
+            settings.extract_daily_calls,
+        )
+
+    def _age(self, connection: apsw.Connection, now: datetime) -> datetime:
+        """By which the age of a fact is measured: a clock that runs ahead of all that was said makes nothing old."""
+        return ladder.bounded(now, passages.newest_at(connection))
+
     def _zone(self) -> ZoneInfo | None:
         return ZoneInfo(self.settings.timezone) if self.settings.timezone else None
 
@@ -706,6 +901,35 @@ class Memory:
     def _secret(self) -> bytes:
         copy.finish_key_change(self.path)  # of a restore that was killed: its key is not this database's
         return keyfile.secret(keyfile.key_path(self.path))
+
+
+def _scopes_of(connection: apsw.Connection, key: str) -> list[str]:
+    """Every scope in which something of a key is known, or was."""
+    waiting = {one.scope for one in proposals.pending(connection) if one.key == key}
+    return sorted({*facts.scopes_of(connection, key), *events.scopes_of(connection, key), *waiting})
+
+
+def _why(connection: apsw.Connection, reader: Reader, key: str, scope: str) -> Why:
+    rests_on = evidence.of(connection, scope, key)
+    excerpts: list[Excerpt] = []
+    unread: list[datetime] = []
+    for one in rests_on:
+        ids = passages.with_content(connection, [one.content_key])
+        live = reader.read(connection, ids[:1])
+        if live:
+            excerpts.append(excerpt_of(live[0], one.said_at))
+        else:
+            unread.append(one.said_at)
+    return Why(
+        key,
+        scope,
+        facts.get(connection, key, scope, deleted=True),
+        facts.is_hidden(connection, key, scope),
+        excerpts,
+        unread,
+        events.of_key(connection, key, scope),
+        [one for one in proposals.pending(connection, [scope]) if one.key == key],
+    )
 
 
 def _profile(host: str) -> Profile:

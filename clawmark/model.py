@@ -34,8 +34,16 @@ Fate = Literal["deleted", "gone", "expired", "lost"]
 logs. gone: this log holds it no more; what came from it is erased. expired: the host removed it by age; it is kept.
 lost: unknown, as after a restored backup; nothing is erased, and it is asked again."""
 
+Conflict = Literal["none", "duplicate", "merge_candidate", "conflict_candidate"]
+"""How a statement stands to what is known. duplicate: known already. merge_candidate: says much of what a fact says.
+conflict_candidate: says the opposite of a fact, or something else where a stronger writer has spoken."""
+
+ProposalKind = Literal["set", "forget"]
+ProposalState = Literal["pending", "accepted", "rejected", "superseded", "expired"]
+
 Progress: TypeAlias = Callable[[str, int, int | None], None]
-"""Called with ("messages" | "vectors", how many are done, how many there are to do or None while nobody knows)."""
+"""Called with ("messages" | "vectors" | "messages looked through", how many are done, how many there are to do or None
+while nobody knows)."""
 
 SHARED = "shared"
 """The scope of facts that every agent of the person sees."""
@@ -192,6 +200,115 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Utterance:
+    """A message as extraction sees it: read back from its log just now, cleaned, secrets masked.
+
+    number        by which a model cites it, from 1 within one batch
+    text          whole, at most a passage long
+    at            when it was said (aware UTC); `dated` False = the host did not say
+    session       the host's session; scope: whose memory
+    content_key   with `at`, which utterance it is, in whichever log it stands
+    citable       whether a fact may rest on it: the owner typed it as a whole, and it was not extracted before. What is
+                  not citable is context
+    """
+
+    number: int
+    passage_id: int
+    origin: Origin
+    author: str | None
+    text: str
+    at: datetime
+    dated: bool
+    session: str
+    scope: str
+    content_key: bytes
+    citable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What an extractor claims, nothing of it believed yet.
+
+    confidence   within 0 and 1     cited   numbers of utterances     quote   verbatim out of one of them
+    """
+
+    key: str
+    value: str
+    confidence: float
+    cited: tuple[int, ...]
+    quote: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """An utterance that a statement rests on. Its text stands in its log alone."""
+
+    content_key: bytes
+    said_at: datetime
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A statement, or the erasure of one, that waits for the person. Never shown to a model unasked.
+
+    value       for kind "forget": the one that is to go
+    origin      who said it; "agent" = a tool call without support
+    reason      the rule by which it did not become a fact
+    against     the key of the fact that `conflict` is about
+    deferred_until   the person put it off; it is not counted until then
+    """
+
+    id: int
+    kind: ProposalKind
+    scope: str
+    key: str
+    value: str
+    confidence: float
+    origin: str
+    reason: str
+    conflict: Conflict
+    against: str | None
+    state: ProposalState
+    observed_at: datetime
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime
+    deferred_until: datetime | None = None
+
+    @property
+    def content_hash(self) -> str:
+        """12 hex digits of what is approved: whoever says yes says it to these very words."""
+        said = "\0".join((self.kind, self.scope, self.key, self.value))
+        return hashlib.sha256(said.encode()).hexdigest()[:12]
+
+    @property
+    def name(self) -> str:
+        """How a person names it: `12-3fa9c1`, its number and the head of its content's hash."""
+        return f"{self.id}-{self.content_hash[:6]}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "id": self.name,
+            "kind": self.kind,
+            "scope": self.scope,
+            "key": self.key,
+            "value": self.value,
+            "confidence": self.confidence,
+            "origin": self.origin,
+            "reason": self.reason,
+            "conflict": self.conflict,
+            "against": self.against,
+            "state": self.state,
+            "content_hash": self.content_hash,
+            "observed_at": self.observed_at.isoformat(),
+            "created_at": self.created_at.isoformat(),
+            "expires_at": self.expires_at.isoformat(),
+            "deferred_until": None if self.deferred_until is None else self.deferred_until.isoformat(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Excerpt:
     """The text shown for a passage: cleaned, read back from its source just now, at most 400 characters.
 
@@ -232,6 +349,96 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Stale:
+    """A fact that nobody has stated for long. days: since it was; effective: how far it is believed now."""
+
+    fact: Fact
+    days: int
+    effective: float
+
+    def as_json(self) -> dict[str, Any]:
+        return self.fact.as_json() | {"days": self.days, "effective": round(self.effective, 3)}
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """What is known of one key in one scope, and where it is from.
+
+    fact       None = no fact stands there now
+    hidden     whether the fact is shown nowhere
+    evidence   what it rests on, read back from the logs, oldest first
+    unread     evidence whose log cannot be read now, or is gone: when it was said, oldest first
+    history    events of the key, oldest first
+    proposals  that wait under this key
+    """
+
+    key: str
+    scope: str
+    fact: Fact | None
+    hidden: bool
+    evidence: Sequence[Excerpt]
+    unread: Sequence[datetime]
+    history: Sequence[Event]
+    proposals: Sequence[Proposal]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "key": self.key,
+            "scope": self.scope,
+            "fact": None if self.fact is None else self.fact.as_json(),
+            "hidden": self.hidden,
+            "evidence": [one.as_json() for one in self.evidence],
+            "unread": [at.isoformat() for at in self.unread],
+            "history": [event.as_json() for event in self.history],
+            "proposals": [one.as_json() for one in self.proposals],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting:
+    """What a person wants forgotten: exactly one of these; `scope` may go with each, and stands alone for all of a scope.
+
+    key            one fact, with what was said of it
+    query          every fact and message that holds all words of it
+    conversation   a session, whole
+    before         what was said before this time (aware UTC), and facts that rest on nothing later
+    everything     all of it
+    """
+
+    key: str | None = None
+    query: str | None = None
+    conversation: str | None = None
+    before: datetime | None = None
+    everything: bool = False
+    scope: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What is forgotten, or would be.
+
+    facts      (scope, key) of each
+    excerpts   the first messages of them, for a person to look at; empty once they are gone
+    finished   False while another process's reading keeps erased words in the file; the next pass completes it
+    """
+
+    facts: Sequence[tuple[str, str]]
+    proposals: int
+    messages: int
+    excerpts: Sequence[Excerpt] = ()
+    finished: bool = True
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "facts": [{"scope": scope, "key": key} for scope, key in self.facts],
+            "proposals": self.proposals,
+            "messages": self.messages,
+            "excerpts": [one.as_json() for one in self.excerpts],
+            "finished": self.finished,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Said:
     """Something the owner typed, and when (aware UTC)."""
 
@@ -268,6 +475,8 @@ class Block:
     """The guard-wrapped text for a host ("" when there is nothing to say) and what stands in it.
 
     skipped   why nothing was looked for: "off", "trivial", "short_prompt", "cooldown" or "budget"; "" = it was
+    notice    the line about what waits for the person, or was noted by itself; "" = none
+    told      the newest event that it knows of
     """
 
     text: str
@@ -275,6 +484,8 @@ class Block:
     recalled: Sequence[Excerpt] = ()
     facts_left_out: int = 0
     skipped: str = ""
+    notice: str = ""
+    told: int = 0
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -283,6 +494,7 @@ class Block:
             "recalled": [e.as_json() for e in self.recalled],
             "facts_left_out": self.facts_left_out,
             "skipped": self.skipped,
+            "notice": self.notice,
         }
 
 
@@ -314,6 +526,9 @@ class SyncReport:
     vectors    vectors written                            pending   vectors still to come
     pruned     passages erased because their log is gone
     failures   streams that could not be read, each as one line
+    facts      facts that were stored, replaced or confirmed by extraction
+    proposed   statements that now wait for the person
+    unasked    messages that wait for extraction
     """
 
     read: int = 0
@@ -323,6 +538,9 @@ class SyncReport:
     pending: int = 0
     pruned: int = 0
     failures: Sequence[str] = ()
+    facts: int = 0
+    proposed: int = 0
+    unasked: int = 0
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -333,6 +551,9 @@ class SyncReport:
             "pending": self.pending,
             "pruned": self.pruned,
             "failures": list(self.failures),
+            "facts": self.facts,
+            "proposed": self.proposed,
+            "unasked": self.unasked,
         }
 
 
@@ -430,6 +651,9 @@ class Status:
     scope_names   what a person calls the scopes that are no names themselves
     kept_texts    passages whose masked text is kept, because their host deletes its old logs
     hidden     facts that an agent had forgotten without being asked to; a person forgets or unhides them
+    proposals  statements that wait for the person
+    extractor  what facts are extracted with         unasked    messages that wait for it
+    calls      how often the host's own model was asked today, and how often it may be; None = it is not used
     space      whose vectors are searched            filling    the one that is to take its place
     pending    passages without vector, by reason    given_up   those of them that are not tried again by themselves
     failed     the newest that were tried
@@ -446,6 +670,10 @@ class Status:
     kept_texts: int
     facts: int
     hidden: int
+    proposals: int
+    extractor: str
+    unasked: int
+    calls: tuple[int, int] | None
     embedder: str
     space: SpaceStatus | None
     filling: SpaceStatus | None
@@ -471,6 +699,10 @@ class Status:
             "kept_texts": self.kept_texts,
             "facts": self.facts,
             "hidden": self.hidden,
+            "proposals": self.proposals,
+            "extractor": self.extractor,
+            "unasked": self.unasked,
+            "calls": None if self.calls is None else {"today": self.calls[0], "most": self.calls[1]},
             "embedder": self.embedder,
             "space": None if self.space is None else self.space.as_json(),
             "filling": None if self.filling is None else self.filling.as_json(),

@@ -43,6 +43,9 @@ LOOK_UP_SECONDS = 2.0
 PATIENCE_SECONDS = 5.0
 """A longer wait is said aloud."""
 
+LONG_WORK_SECONDS = 60.0
+"""Whoever gives more time than this expects to need it."""
+
 GRACE_SECONDS = 0.1
 """What the calling thread waits beyond the deadline for the asking one to say so itself."""
 
@@ -462,7 +465,13 @@ def _within(seconds: float, host: str, work: Callable[[], T]) -> T:
     try:
         thread.join(min(seconds, PATIENCE_SECONDS) + GRACE_SECONDS)
         if thread.is_alive() and seconds > PATIENCE_SECONDS:
-            log.warning("waiting for %s, for at most %g s", host, seconds)
+            # A model that writes takes its time, batch after batch: that is no news.
+            log.log(
+                logging.WARNING if seconds <= LONG_WORK_SECONDS else logging.INFO,
+                "waiting for %s, for at most %g s",
+                host,
+                seconds,
+            )
             thread.join(seconds - PATIENCE_SECONDS)
     finally:
         if thread.is_alive():

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from clawmark.errors import SettingsError
@@ -22,6 +23,9 @@ from clawmark.errors import SettingsError
 PREFIX = "CLAWMARK_"
 OF_SCRIPTS = frozenset(PREFIX + name for name in ("ENV", "SHARED", "NODE", "HARNESS_CACHE", "E2E_KEEP"))
 """Variables of the project's own scripts and tests."""
+
+NO_ENDPOINT = ("host", "off")
+"""What CLAWMARK_EXTRACT_URL may be beside a URL."""
 
 
 def config_file() -> Path:
@@ -32,6 +36,18 @@ def config_file() -> Path:
 def environment() -> dict[str, str]:
     """The environment as it is, for what is no setting of ours: variables of hosts and of the system."""
     return dict(os.environ)
+
+
+def local_zone() -> tzinfo:
+    """This machine's zone with its summer times; UTC where it cannot be told."""
+    name = os.environ.get("TZ", "").lstrip(":")
+    try:
+        if name and not name.startswith("/"):
+            return ZoneInfo(name)
+        with open(name or "/etc/localtime", "rb") as file:
+            return ZoneInfo.from_file(file)
+    except (OSError, ValueError, KeyError):
+        return UTC
 
 
 def _data_home() -> Path:
@@ -118,7 +134,32 @@ class Settings(BaseSettings):
         le=50,
         description="Most excerpts in a block, where a host may take fewer, or in a search without --limit.",
     )
-    confidence_threshold: float = Field(default=0.8, ge=0, le=1, description="A fact below it is kept but not shown.")
+    confidence_threshold: float = Field(
+        default=0.8,
+        ge=0,
+        le=1,
+        description="How sure an extractor must be for a fact; below it a fact that was stored fades out of blocks.",
+    )
+    extract_url: str | None = Field(
+        default=None,
+        repr=False,
+        description="Who extracts facts from what the person says: an OpenAI-compatible chat endpoint, e.g. "
+        "http://127.0.0.1:8091/v1; `host`, the model that OpenClaw's gateway is configured with (CLAWMARK_ALLOW_REMOTE must "
+        "name `host`); `off`, nobody. Default: nobody is asked; sentences with words like `remember`, `always` or `prefer` "
+        "are proposed.",
+    )
+    extract_model: str = Field(default="", description="The model name sent to that endpoint.")
+    extract_api_key: SecretStr | None = Field(
+        default=None, description="Sent to it as a Bearer header. Never logged, never stored."
+    )
+    extract_daily_calls: int = Field(
+        default=100, ge=0, le=100_000, description="How often a day the host's own model is asked at most."
+    )
+    promote: Literal["auto", "review"] = Field(
+        default="auto",
+        description="`auto`: what the person plainly said becomes a fact, anything in doubt a proposal. `review`: whatever "
+        "is extracted becomes a proposal.",
+    )
     never_index_paths: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="A message that names one of these paths, or was said while the host worked below one, is left out "
@@ -174,18 +215,21 @@ class Settings(BaseSettings):
         except RuntimeError as unknown:
             raise ValueError("a path; no user of that name is known") from unknown
 
-    @field_validator("embedding_url")
+    @field_validator("embedding_url", "extract_url")
     @classmethod
-    def _http(cls, value: str | None) -> str | None:
+    def _http(cls, value: str | None, field: ValidationInfo) -> str | None:
         if value is None:
             return None
+        if field.field_name == "extract_url" and value.strip().lower() in NO_ENDPOINT:
+            return value.strip().lower()
         try:
             parts = urlsplit(value.strip())
             usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         except ValueError:  # a broken IPv6 address, a port that is none
             usable = False
         if not usable:
-            raise ValueError("a URL such as http://127.0.0.1:8092/v1")
+            others = ", or `host` or `off`" if field.field_name == "extract_url" else ""
+            raise ValueError(f"a URL such as http://127.0.0.1:8092/v1{others}")
         return value.strip()
 
     @field_validator("embedding_query_prefix", "embedding_document_prefix")
@@ -202,7 +246,7 @@ class Settings(BaseSettings):
             )
         return self
 
-    @field_validator("embedding_api_key")
+    @field_validator("embedding_api_key", "extract_api_key")
     @classmethod
     def _header(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not (value.get_secret_value().isascii() and value.get_secret_value().isprintable()):

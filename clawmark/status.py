@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import apsw
@@ -14,6 +14,8 @@ import apsw
 from clawmark import clean, net
 from clawmark.embed import Embedder, choose
 from clawmark.errors import (
+    ClawmarkError,
+    ConsentMissing,
     DatabaseUnwritable,
     EmbedderError,
     EndpointDown,
@@ -24,17 +26,36 @@ from clawmark.errors import (
     UsageError,
 )
 from clawmark.jobs import embedder as policy
+from clawmark.jobs import extract
 from clawmark.jobs.index import rules_now
 from clawmark.jobs.plan import plan
 from clawmark.model import FailedText, SourceState, SourceStatus, SpaceStatus, Status
 from clawmark.settings import Settings, unknown_variables
 from clawmark.source import Alternatives, Chosen, MessageSource
-from clawmark.store import cursors, events, facts, files, kept, keyfile, migrations, passages, spaces, streams, vectors
+from clawmark.store import (
+    cursors,
+    events,
+    facts,
+    files,
+    kept,
+    keyfile,
+    migrations,
+    passages,
+    proposals,
+    spaces,
+    streams,
+    vectors,
+)
 from clawmark.store.spaces import Stored
 
 MOST_FAILED = 20
 STOPPED = timedelta(days=1)
 """How far a log may lie behind another one of its host: a quiet night is no fault."""
+LATELY = timedelta(days=1)
+MOST_PROPOSALS = 100_000
+EXTRACT = "CLAWMARK_EXTRACT"
+HOSTS_MODEL = "host"
+"""What the host's own model is called, in CLAWMARK_EXTRACT_URL and in CLAWMARK_ALLOW_REMOTE."""
 WORDS_ALONE = "none (words alone)"
 NO_EMBEDDER = "none; recall runs on words alone. Install clawmark[local] or set CLAWMARK_EMBEDDING_URL."
 
@@ -46,8 +67,11 @@ def gather(
     *,
     groups: Callable[[], Sequence[Alternatives]],
     embedder: tuple[Embedder | None, list[str]],
+    now: datetime | None = None,
 ) -> Status:
-    """embedder: what `embedder_of` gives. groups raises what is wrong with the setting that names them."""
+    """embedder: what `embedder_of` gives. groups raises what is wrong with the setting that names them. now: None = the
+    clock."""
+    now = now or datetime.now(UTC)
     problems = _switched_off(settings)
     sources = _sources(connection, groups, clean.Rules(settings.never_index_paths), problems)
     is_read = any(source.state == "read" for source in sources)
@@ -74,6 +98,7 @@ def gather(
     given_up = vectors.count_given_up(connection)
     unembedded = vectors.failed(connection, MOST_FAILED)
     problems += _without_vector(unembedded, vectors.count_failed(connection), given_up)
+    problems += _extraction(connection, settings, now)
     return Status(
         path=str(path),
         bytes=sum(p.stat().st_size for p in _files(path)),
@@ -85,6 +110,10 @@ def gather(
         kept_texts=kept.count(connection),
         facts=len(facts.live(connection)),
         hidden=len(facts.live(connection, hidden=True)),
+        proposals=proposals.count(connection, None, now, MOST_PROPOSALS),
+        extractor=extractor_name(settings),
+        unasked=0 if settings.extract_url == extract.OFF else extract.waiting(connection),
+        calls=_calls(connection, settings, now),
         embedder=name,
         space=_space(connection, active),
         filling=_space(connection, target),
@@ -229,6 +258,62 @@ def embedder_of(settings: Settings, given: Embedder | None) -> tuple[Embedder | 
     except (EndpointDown, EndpointError) as refused:
         return chosen, [f"embedder: {refused}"]
     return chosen, []
+
+
+def extractor_name(settings: Settings) -> str:
+    """What facts are extracted with, as the settings say; asks nobody."""
+    if settings.extract_url is None:
+        return extract.MARKERS
+    if settings.extract_url in (extract.OFF, HOSTS_MODEL):
+        return settings.extract_url
+    return f"endpoint ({net.host_of(settings.extract_url)})"
+
+
+def extractor_refusal(settings: Settings) -> ClawmarkError | None:
+    """Why what the settings name may not be asked. May look up the name of a host, and asks nothing."""
+    if settings.extract_url is None or settings.extract_url == extract.OFF:
+        return None
+    if settings.extract_url == HOSTS_MODEL:
+        is_named = HOSTS_MODEL in settings.allow_remote
+        return (
+            None
+            if is_named
+            else ConsentMissing(
+                "what you say would go to the model of the host, and CLAWMARK_ALLOW_REMOTE does not name `host`; nothing is "
+                "sent. Name it there to allow it."
+            )
+        )
+    try:
+        net.require_consent(settings.extract_url, settings.allow_remote, EXTRACT)
+    except (EndpointDown, EndpointError) as refused:
+        return refused
+    return None
+
+
+def _calls(connection: apsw.Connection, settings: Settings, now: datetime) -> tuple[int, int] | None:
+    if settings.extract_url != HOSTS_MODEL:
+        return None
+    return extract.calls_today(connection, now), settings.extract_daily_calls
+
+
+def _extraction(connection: apsw.Connection, settings: Settings, now: datetime) -> list[str]:
+    """What keeps facts from being extracted; what a model answered wrongly, where that was lately."""
+    if settings.disabled or settings.extract_url in (None, extract.OFF):
+        return []
+    refusal = extractor_refusal(settings)
+    if refusal is not None:
+        return [f"extractor: {refusal}"]
+    problems = []
+    last = events.last_of(connection, "extract_unavailable", "extract_available")
+    if last is not None and last.event_type == "extract_unavailable":
+        problems.append(f"extractor: {last.detail} (since {last.created_at:%Y-%m-%d %H:%M} UTC)")
+    wrong = events.last_of(connection, "extract_error")
+    if wrong is not None and "unusable" in (wrong.detail or "") and now - wrong.created_at < LATELY:
+        problems.append(
+            f"extractor: what {wrong.source} answered could not be used ({wrong.created_at:%Y-%m-%d %H:%M} UTC), and what "
+            "it was asked about is left; a larger model may do better."
+        )
+    return problems
 
 
 def _unavailable(connection: apsw.Connection, name: str) -> list[str]:

@@ -13,15 +13,24 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 from unittest import SkipTest
 
 from clawmark.embed import Failure, Kind
 from clawmark.embed.probe import PROBE
-from clawmark.errors import EmbedderDown, SourceAbsent, SourceBusy, SourceCorrupt, SourceDrift, SourceError
+from clawmark.errors import (
+    ClawmarkError,
+    EmbedderDown,
+    EndpointDown,
+    SourceAbsent,
+    SourceBusy,
+    SourceCorrupt,
+    SourceDrift,
+    SourceError,
+)
 from clawmark.model import Batch, Fate, Gone, Message, Origin, Role, Space, Stream, Wanted
 from clawmark.source import MessageSource
 
@@ -681,3 +690,34 @@ def _can(operation: Callable[..., _T], *values: object) -> _T:
         return operation(*values)
     except NotImplementedError:
         raise SkipTest(f"this log has no {getattr(operation, '__name__', 'such operation')}") from None
+
+
+# --- a completer -----------------------------------------------------------------------------------------------------
+
+
+class FakeCompleter:
+    """Answers by the words of a prompt, without a model: a `clawmark.llm.Completer`.
+
+    replies   words in the user's message → what is answered, or the error that is raised; the first that occurs counts,
+              and where none does there are no facts
+    down      while True, every call raises EndpointDown
+    asked     every user's message that was answered, in order
+    """
+
+    name = "fake"
+
+    def __init__(self, replies: Mapping[str, str | ClawmarkError] | None = None, *, endpoint: str = "") -> None:
+        self.replies = dict(replies or {})
+        self.endpoint = endpoint
+        self.learned = ""
+        self.down = False
+        self.asked: list[str] = []
+
+    def complete(self, system: str, user: str, schema: Mapping[str, Any], *, most_tokens: int, seconds: float) -> str:
+        if self.down:
+            raise EndpointDown("the fake completer is down; set .down = False")
+        self.asked.append(user)
+        reply = next((reply for words, reply in self.replies.items() if words in user), '{"facts": []}')
+        if isinstance(reply, ClawmarkError):
+            raise reply
+        return reply

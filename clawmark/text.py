@@ -92,6 +92,17 @@ def content_words(text: str) -> list[str]:
     ]
 
 
+def stem(word: str) -> str:
+    """The head of a long Latin word, so that "editors" finds "editor"; what holds a digit is a name or a number, and whole."""
+    return word[:5] if word.isascii() and word.isalpha() and len(word) > 5 else word
+
+
+def stems(text: str) -> frozenset[str]:
+    """What a statement is made of, whatever its order and endings: the stems of its content words, or of all its words
+    where it has none."""
+    return frozenset(map(stem, content_words(text))) or frozenset(words(text))
+
+
 def query_words(text: str, most: int = 64) -> list[str]:
     """The words to look for: the content words of `text`, or all of them when it has none. At most `most`, head and tail."""
     found = content_words(text) or list(dict.fromkeys(words(text)))

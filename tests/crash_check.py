@@ -4,6 +4,8 @@ Sound: SQLite's own checks pass, each passage is in the lexicon and nothing else
 has it, no space holds another's vectors, and whatever is there is also in the reference. Complete: passages, refs,
 lexicon, searched vectors and cursors are equal.
 
+With --belief the same of what extraction wrote.
+
 `crash_check.py acks DATABASE FILE`: every set and forget that `crash_run.py acks` noted in FILE holds, in the database and
 in the sidecar from which a damaged one is recovered.
 """
@@ -108,6 +110,37 @@ def compare(path: Path, reference: Path, *, complete: bool) -> list[str]:
     return faults
 
 
+BELIEF = {
+    "facts": "SELECT scope || ' ' || key, * FROM facts",
+    "evidence": "SELECT scope || ' ' || key || ' ' || hex(value_hash) || ' ' || hex(content_key) || said_at, * FROM evidence",
+    "proposals": "SELECT id, * FROM proposals",
+    "events": "SELECT id, * FROM memory_events",
+    "extracted": "SELECT hex(content_key) || said_at, * FROM extracted",
+    "cursor": "SELECT name, * FROM cursors WHERE name = 'extract'",
+}
+
+
+def compare_belief(path: Path, reference: Path, *, complete: bool) -> list[str]:
+    """The same of what extraction wrote: facts, evidence, proposals, events, what was looked through, and the cursor."""
+    if not path.exists():
+        return ["no database"] if complete else []
+    faults = unsound(path)
+    mine, wanted = connected(path), connected(reference)
+    try:
+        for table, query in BELIEF.items():
+            rows, whole = ({row[0]: row for row in c.execute(query).fetchall()} for c in (mine, wanted))
+            if table in ("evidence", "extracted", "events") or complete:  # a fact may be replaced later
+                foreign = [key for key, row in rows.items() if whole.get(key) != row]
+                if foreign and not (table == "cursor" and not complete):
+                    faults.append(f"{table}: {len(foreign)} unlike the reference, e.g. {foreign[0]}")
+            if complete and len(rows) != len(whole):
+                faults.append(f"{table}: {len(rows)} instead of {len(whole)}")
+    finally:
+        mine.close()
+        wanted.close()
+    return faults
+
+
 def broken_promises(path: Path, noted: Path) -> list[str]:
     """Acknowledgements that do not hold. The last one may have been made and not be noted yet."""
     promised: dict[str, str | None] = {}
@@ -137,7 +170,8 @@ def main() -> None:
         faults = broken_promises(Path(sys.argv[2]), Path(sys.argv[3]))
     else:
         path, reference, *options = sys.argv[1:]
-        faults = compare(Path(path), Path(reference), complete="--complete" in options)
+        compared = compare_belief if "--belief" in options else compare
+        faults = compared(Path(path), Path(reference), complete="--complete" in options)
     print("\n".join(faults) or "sound")
     sys.exit(bool(faults))
 

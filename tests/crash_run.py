@@ -1,8 +1,12 @@
-"""What is killed and faulted: `crash_run.py sync DATABASE LOG [--weights N] [--planted]`, `… acks DATABASE FILE COUNT`.
+"""What is killed and faulted: `crash_run.py sync DATABASE LOG [--weights N] [--planted]`, `… extract DATABASE LOG URL`,
+`… acks DATABASE FILE COUNT`.
 
 sync: one pass of the jobs over a log, in small transactions and with an embedder that needs no model, so that there are
 many points to be killed at. --weights N is another model behind the same name; --planted commits each cursor before its
 rows, which a harness must catch, and with --dies ends in between at the third.
+
+extract: one pass with small batches of extraction, by the chat server
+at URL.
 
 acks: facts are set and forgotten, and each acknowledgement is noted in FILE, outside the database, before the next one.
 `crash_check.py acks DATABASE FILE` says whether each of them held.
@@ -21,7 +25,7 @@ from pathlib import Path
 import apsw
 
 from clawmark.errors import ClawmarkError
-from clawmark.jobs import index, vectors
+from clawmark.jobs import extract, index, vectors
 from clawmark.memory import Memory
 from clawmark.settings import Settings
 from clawmark.source import MessageSource
@@ -45,6 +49,13 @@ def sync(database: Path, log: Path, *, weights: int, planted: bool) -> None:
         memory.sync()
 
 
+def extracted(database: Path, log: Path, url: str) -> None:
+    extract.BATCH = 2
+    settings = Settings(db_path=database, transcripts_dir=log, embedder="none", extract_url=url)
+    with Memory.open(settings, clock=lambda: NOW, rng=random.Random(1)) as memory:
+        memory.sync()
+
+
 def cursor_first(
     connection: apsw.Connection,
     path: Path,
@@ -52,6 +63,7 @@ def cursor_first(
     group: Sequence[index.Read],
     clock: Callable[[], datetime],
     tally: index.Tally,
+    buried_at: tuple[object, ...],
 ) -> None:
     """`index._commit` with the fault that everybody makes once: what was read counts as done before it is stored."""
     with transaction(connection, path):
@@ -98,6 +110,8 @@ def main() -> None:
     try:
         if what == "acks":
             acks(Path(database), Path(rest[0]), int(rest[1]))
+        elif what == "extract":
+            extracted(Path(database), Path(rest[0]), rest[1])
         else:
             weights = int(rest[rest.index("--weights") + 1]) if "--weights" in rest else 0
             sync(Path(database), Path(rest[0]), weights=weights, planted="--planted" in rest)

@@ -133,7 +133,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "block": ["block", "sailing trip"],
         "facts": ["facts"],
         "unhide": ["unhide", "pref.boat"],
-        "forget": ["forget", "pref.boat"],
+        "why": ["why", "pref.boat"],
+        "forget": ["forget", "pref.boat", "--yes"],
         "events": ["events"],
         "status": ["status"],
     }
@@ -146,6 +147,13 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
     for name, arguments in commands.items():
         ask(name, *arguments)
+    ask("review", "review")
+    first, *_ = waiting = printed["review"]["proposals"]
+    ask("review", "review", "--accept", first["id"])
+    printed["review"]["proposals"] = waiting  # both halves of the answer
+    ask("export", "export", str(place / "memory.jsonl"))
+    ask("import", "import", str(place / "memory.jsonl"))
+    ask("calibrate", "calibrate", "--facts", "--days", "3650")
     ask("doctor", "doctor")
     ask("backup", "backup")
     ask("restore", "restore", printed["backup"]["backup"])
@@ -168,13 +176,15 @@ def answers_in_json(name: str) -> bool:
 def test_the_json_of_every_command_has_the_fields_that_are_documented(name: str, answers: dict[str, Any]) -> None:
     (example,) = re.findall(r"```json\n(.*?)```", section(read("docs/cli.md"), f"### `{name} --json`"), re.DOTALL)
     shown, real = keys(json.loads(example)), keys(answers[name])
-    for counts_by_reason in ("dropped", "pending"):
+    for counts_by_reason in ("dropped", "pending", "counts"):
         shown.pop(counts_by_reason, None), real.pop(counts_by_reason, None)
     if name == "block":  # its items are those of search, and the page says so
         shown.update(facts=None, recalled=None), real.update(facts=None, recalled=None)
     if name == "status":  # without an embedder there is no space; names and counts by reason are the history's own
         for status in (shown, real):
             del status["space"], status["scope_names"], status["sources"][0]["dropped"]
+    if name == "forget":  # the messages that go are those of search, and the page says so
+        del shown["excerpts"], real["excerpts"]
     assert shown == real
 
 

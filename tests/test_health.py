@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
-from helpers import Clock, Log, fake, fill, open_memory, query
+from helpers import Clock, Log, fake, open_memory, query
 from server import Reply, Request, serving
 
 from clawmark import health
 from clawmark.embed.probe import PROBE
 from clawmark.health import Check, doctor
+from clawmark.model import Status
 from clawmark.settings import Settings
 from clawmark.store import copy, migrations
 
@@ -57,9 +60,7 @@ def answer(request: Request) -> Reply:
 
 def test_nothing_is_made_where_nothing_was(db_path: Path, machine: Path, log: Log, clock: Clock) -> None:
     """The key is made by whoever needs it first, which doctor does not."""
-    fill(log, 3)
-    with open_memory(db_path, log, embedder=fake(), clock=clock) as memory:
-        memory.sync()
+    open_memory(db_path, log, clock=clock).close()
     before = content(db_path.parent)
     assert "memory.db.key" not in before
     doctor(settings(db_path, machine))
@@ -187,7 +188,7 @@ def test_what_failed_is_named_with_its_reason(db_path: Path, machine: Path, log:
 
 def test_doctor_leaves_an_old_database_as_it_is(made: Path, machine: Path) -> None:
     connection = apsw.Connection(str(made))
-    connection.execute("DELETE FROM schema_version WHERE version = 5").fetchall()
+    connection.execute(f"DELETE FROM schema_version WHERE version = {migrations.LATEST}").fetchall()
     connection.close()
     before = query(made, "SELECT * FROM schema_version")
     assert "up to date" in found("database", settings(made, machine)).advice
@@ -233,3 +234,120 @@ def test_a_database_with_a_second_name_is_named(made: Path, machine: Path, tmp_p
     os.link(made, tmp_path / "second.db")
     check = found("permissions", settings(made, machine))
     assert check.state == "warn" and "second name" in check.said
+
+
+# --- who extracts facts -----------------------------------------------------------------------------------------------
+
+
+def chats(content: Any = '{"facts": []}', status: int = 200) -> Callable[[Request], Reply]:
+    """A chat server that always says the same."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
+    return lambda request: Reply(status, {"choices": [choice]} if status == 200 else {"error": {"message": "no"}})
+
+
+def extractor(made: Path, machine: Path, **more: Any) -> Check:
+    """What doctor says of it first."""
+    return next(check for check in doctor(settings(made, machine, **more)) if check.name == "extractor")
+
+
+def state(db_path: Path, log: Log, clock: Clock, **changes: Any) -> Status:
+    with open_memory(db_path, log, clock=clock, **changes) as memory:
+        return memory.status()
+
+
+def test_without_a_setting_no_model_is_asked(made: Path, machine: Path, log: Log, clock: Clock) -> None:
+    check = extractor(made, machine)
+    assert check.state == "ok" and "no model" in check.said
+    assert (state(made, log, clock).extractor, state(made, log, clock).calls) == ("embedded markers", None)
+
+
+def test_extraction_that_is_off_waits_for_nothing(made: Path, machine: Path, log: Log, clock: Clock) -> None:
+    assert extractor(made, machine, extract_url="off").said.startswith("off")
+    status = state(made, log, clock, extract_url="off")
+    assert (status.extractor, status.unasked, status.problems) == ("off", 0, state(made, log, clock).problems)
+
+
+def test_a_chat_endpoint_is_asked_for_one_fixed_answer_alone(made: Path, machine: Path) -> None:
+    with serving(chats()) as server:
+        check = extractor(made, machine, extract_url=server.url, extract_model="tiny")
+    assert check.state == "ok" and "tiny" in check.said and server.url.removeprefix("http://") in check.said
+    (request,) = server.requests
+    words = json.dumps(request.body)
+    assert health.CHAT_SYSTEM in words and "Helix" not in words and "topic" not in words
+    assert request.body["max_tokens"] == health.CHAT_TOKENS
+
+
+@pytest.mark.parametrize("content", ["I am a helpful assistant.", "", None, [1, 2]])
+def test_a_model_that_cannot_answer_in_json_is_named(made: Path, machine: Path, content: Any) -> None:
+    with serving(chats(content)) as server:
+        check = extractor(made, machine, extract_url=server.url)
+    assert check.state == "warn" and "CLAWMARK_EXTRACT_MODEL" in check.advice and "helpful" not in check.said
+
+
+@pytest.mark.parametrize(("status", "named"), [(401, "CLAWMARK_EXTRACT_API_KEY"), (404, "CLAWMARK_EXTRACT_")])
+def test_a_chat_endpoint_that_is_set_up_wrongly_names_the_setting(
+    made: Path, machine: Path, status: int, named: str
+) -> None:
+    with serving(chats(status=status)) as server:
+        check = extractor(made, machine, extract_url=server.url)
+    assert check.state == "fail" and named in check.said
+
+
+def test_a_chat_endpoint_that_is_down_is_said(made: Path, machine: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    check = extractor(made, machine, extract_url=url)
+    assert check.state == "fail" and "CLAWMARK_EXTRACT_URL" in check.advice
+
+
+def test_a_public_chat_endpoint_without_the_second_key_is_not_asked(
+    made: Path, machine: Path, log: Log, clock: Clock
+) -> None:
+    """H8. The network of the tests refuses whatever is no loopback."""
+    check = extractor(made, machine, extract_url="http://192.0.2.7/v1")
+    assert check.state == "fail" and "CLAWMARK_ALLOW_REMOTE" in check.said
+    problems = state(made, log, clock, extract_url="http://192.0.2.7/v1").problems
+    assert any(line.startswith("extractor: ") and "CLAWMARK_ALLOW_REMOTE" in line for line in problems)
+
+
+def test_the_hosts_model_needs_its_key_and_has_a_budget(made: Path, machine: Path, log: Log, clock: Clock) -> None:
+    check = extractor(made, machine, extract_url="host")
+    assert check.state == "fail" and "`host`" in check.said
+    allowed = {"extract_url": "host", "allow_remote": "host"}
+    check = extractor(made, machine, **allowed)
+    assert check.state == "ok" and "100 times a day" in check.said
+    assert extractor(made, machine, **allowed, extract_daily_calls=0).state == "warn"
+    status = state(made, log, clock, **allowed, extract_daily_calls=7)
+    assert (status.extractor, status.calls) == ("host", (0, 7))
+    assert not [line for line in status.problems if line.startswith("extractor")]
+
+
+def test_why_extraction_stands_still_is_a_problem_until_it_works_again(
+    made: Path, machine: Path, log: Log, clock: Clock
+) -> None:
+    log.say("From now on I always take the early train to Lund.")
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    with open_memory(made, log, clock=clock, extract_url=url) as memory:
+        memory.sync()
+        status = memory.status()
+    assert any(line.startswith("extractor: ") and "since 20" in line for line in status.problems)
+    assert status.unasked > 0
+    with serving(chats()) as server, open_memory(made, log, clock=clock, extract_url=server.url) as memory:
+        memory.sync()
+        status = memory.status()
+        checks = [one for one in doctor(settings(made, machine, extract_url=server.url)) if one.name == "extractor"]
+    assert not [line for line in status.problems if line.startswith("extractor")] and status.unasked == 0
+    assert [one.state for one in checks] == ["ok"]
+
+
+def test_what_waits_is_counted(made: Path, machine: Path, log: Log, clock: Clock) -> None:
+    with open_memory(made, log, clock=clock) as memory:
+        memory.propose("set", "pref.tea", "green tea", origin="owner", reason="marker")
+        one = memory.propose("set", "pref.desk", "a standing desk", origin="owner", reason="marker")
+        memory.defer(one.name)
+        assert memory.status().proposals == 1
+    check = found("facts", settings(made, machine))
+    assert "1; 1 wait for you" in check.said and "clawmark review" in check.advice

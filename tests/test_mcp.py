@@ -111,7 +111,10 @@ def test_tools_are_those_of_every_host(settled: Home) -> None:
         }
         hints = {name: tool.annotations for name, tool in tools.items()}
         assert all(hint is not None and hint.open_world_hint is False for hint in hints.values())
-        assert [name for name, hint in hints.items() if hint and hint.read_only_hint] == ["clawmark_search"]
+        assert [name for name, hint in hints.items() if hint and hint.read_only_hint] == [
+            "clawmark_search",
+            "clawmark_review",
+        ]
         assert [name for name, hint in hints.items() if hint and hint.destructive_hint] == ["clawmark_forget"]
 
     through(parameters(settled), talk)
@@ -163,6 +166,20 @@ def test_what_is_forgotten_is_hidden_and_not_erased(settled: Home) -> None:
         assert [fact.key for fact in memory.facts(hidden=True)] == ["pref.glaze"]
 
 
+def test_what_is_about_the_person_waits_for_them(settled: Home) -> None:
+    async def talk(client: Client) -> None:
+        said, wrong = await called(client, "clawmark_set", key="user.name", value="Mira")
+        assert (wrong, "Not stored" in said) == (False, True)
+        assert "Mira" not in await read(client, "clawmark://facts")
+        said, wrong = await called(client, "clawmark_review")
+        assert (wrong, said.startswith("[Memory "), 'user.name: "Mira"' in said) == (False, True, True)
+        assert await called(client, "clawmark_review", days=0) == ("days is a whole number from 1 to 36500.", True)
+
+    through(parameters(settled), talk)
+    with Memory.open(Settings(db_path=settled.database, embedder="none")) as memory:
+        assert [one.key for one in memory.proposals()] == ["user.name"]
+
+
 def test_refusal_is_a_tools_error_with_the_line_a_person_would_see(settled: Home) -> None:
     async def talk(client: Client) -> None:
         said, wrong = await called(client, "clawmark_set", key="glaze", value="celadon")
@@ -195,6 +212,8 @@ def test_refusal_is_a_tools_error_with_the_line_a_person_would_see(settled: Home
         ("clawmark_set", {"key": "pref.clay", "value": ["a"]}, "value is not a text."),
         ("clawmark_set", {"key": "pref.clay", "value": "x", "caller": {"owner": True}}, "'caller'; clawmark_set takes"),
         ("clawmark_forget", {"key": "pref.glaze", "deadline_ms": 1}, "'deadline_ms'; clawmark_forget takes key."),
+        ("clawmark_review", {"days": "90"}, "days is not a whole number."),
+        ("clawmark_review", {"scope": "kiln"}, "'scope'; clawmark_review takes days."),
         ("clawmark_reconcile", {"now": True}, "'now'; clawmark_reconcile takes no arguments."),
         ("clawmark_reconcile", {"x\n" * 9_999: 1}, "'; clawmark_reconcile takes no arguments."),
     ],

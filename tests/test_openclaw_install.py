@@ -293,6 +293,7 @@ def test_settings_of_the_shell_reach_the_gateway_and_keys_do_not(
     given = {
         "CLAWMARK_EMBEDDING_URL": "http://127.0.0.1:8092/v1",
         "CLAWMARK_EMBEDDING_API_KEY": "canary-key",
+        "CLAWMARK_EXTRACT_API_KEY": "canary-key",
         "CLAWMARK_TRANSCRIPTS_DIR": "logs",
         "CLAWMARK_DISABLED": "true",
         "CLAWMARK_RECALL_LIMIT": "",

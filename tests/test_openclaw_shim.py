@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -769,6 +770,229 @@ def test_the_other_side_may_ask_and_tell(gateway: Gateway, child: Child) -> None
     assert (refused["id"], refused["error"]["code"]) == (77, -32601)
 
 
+# --- the gateway's own model ------------------------------------------------------------------------------------------
+
+
+def offered(child: Child) -> list[Any]:
+    return [line["params"].get("offers") for line in child.told("hello")]
+
+
+def asking(gateway: Gateway, id: Any, **params: Any) -> None:
+    """The resident process asks for a completion."""
+    say(gateway, {"id": id, "method": "complete", "params": {"system": "S", "most_tokens": 90, **params}})
+
+
+def say(gateway: Gateway, line: dict[str, Any]) -> None:
+    assert gateway.ask("say " + json.dumps(line)) is None
+
+
+def answers(child: Child, id: Any) -> list[dict[str, Any]]:
+    return [line for line in child.told() if line.get("id") == id and "method" not in line]
+
+
+def answer(child: Child, id: Any) -> dict[str, Any]:
+    (said,) = eventually(lambda: answers(child, id))
+    return dict(said)
+
+
+@needs_node
+@pytest.mark.parametrize(("model", "offers"), [("", []), ("none", []), ("broken", []), ("ada", ["complete"])])
+def test_a_model_is_offered_where_the_host_has_one(
+    gateway: Gateway, child: Child, model: str, offers: list[str]
+) -> None:
+    gateway.start(child.config, model=model)
+    assert offered(child)[-1] == offers
+    asking(gateway, "q-1", user="hello")
+    said = answer(child, "q-1")
+    assert ("result" in said) == bool(offers)
+    assert offers or said["error"]["code"] == -32601
+
+
+@needs_node
+def test_a_model_is_offered_by_a_gateway_alone(gateway: Gateway, child: Child) -> None:
+    gateway.do("register", config=child.config, model="ada")
+    gateway.ask()
+    assert offered(child) == [[]]
+    asking(gateway, "q-1", user="hello")
+    assert answer(child, "q-1")["error"]["code"] == -32601
+    gateway.do("hook", name="gateway_start")
+    assert eventually(lambda: offered(child)[1:]) == [["complete"]]
+    asking(gateway, "q-2", user="hello")
+    assert "result" in answer(child, "q-2")
+
+
+@needs_node
+def test_a_completion_is_asked_without_session_tools_or_history(gateway: Gateway, child: Child) -> None:
+    gateway.start(child.config, model="ada")
+    asking(gateway, "q-1", user="canary U", deadline_ms=5000, model="another", agentId="another")
+    assert answer(child, "q-1") == {
+        "jsonrpc": "2.0",
+        "id": "q-1",
+        "result": {"text": "canary of canary U", "model": "ada/m"},
+    }
+    (asked,) = gateway.do("completions")
+    assert asked == {
+        "purpose": "clawmark.extract",
+        "systemPrompt": "S",
+        "messages": [{"role": "user", "content": "canary U"}],
+        "execution": {"mode": "isolated-agent-runtime", "timeoutMs": 5000},
+        "maxTokens": 90,
+        "temperature": 0,
+        "in": "gateway_start",
+        "provider": "ada",
+        "isAborted": False,
+    }
+    assert child.told("notify") == []
+    assert "canary" not in json.dumps(gateway.do("logs"))
+
+
+@needs_node
+def test_a_completion_belongs_to_no_turn(gateway: Gateway, child: Child) -> None:
+    """What the host does for a turn ends with it; so would a completion that began in one."""
+    gateway.do("register", config=child.config, model="ada")
+    gateway.do("hook", name="session_start", ctx=TURN)
+    gateway.do("hook", name="gateway_start")
+    asking(gateway, "q-1", user="hello")
+    answer(child, "q-1")
+    assert [one["in"] for one in gateway.do("completions")] == ["gateway_start"]
+
+
+@needs_node
+def test_after_a_reload_the_new_registration_is_asked(gateway: Gateway, child: Child) -> None:
+    gateway.start(child.config, model="ada")
+    gateway.do("hook", name="gateway_stop")
+    gateway.start(child.config, model="grace")
+    asking(gateway, "q-1", user="hello")
+    assert answer(child, "q-1")["result"]["model"] == "grace/m"
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("user", "code"),
+    [
+        ("status 401", "NOT_CONFIGURED"),
+        ("status 404", "NOT_CONFIGURED"),
+        ("status 400", "REFUSED"),
+        ("status 413", "REFUSED"),
+        ("status 429", "FAILED"),
+        ("status 503", "FAILED"),
+        ("unreachable", "FAILED"),
+        ("tool call", "UNUSABLE"),
+        ("code LLM_COMPLETION_NOT_AUTHORIZED", "NOT_ALLOWED"),
+        ("code LLM_ISOLATED_UNSUPPORTED", "UNSUPPORTED"),
+        ("code LLM_RUNTIME_UNAVAILABLE", "FAILED"),
+        ("code constructor", "FAILED"),
+        ("unprepared", "NOT_CONFIGURED"),
+        ("no model", "NOT_CONFIGURED"),
+        ("silent", "SILENT"),
+        ("empty", "UNUSABLE"),
+        ("endless", "UNUSABLE"),
+        ("garbage", "FAILED"),
+        ("throws nothing", "FAILED"),
+    ],
+)
+def test_a_completion_that_fails_is_a_stable_code_and_no_words(
+    gateway: Gateway, child: Child, user: str, code: str
+) -> None:
+    gateway.start(child.config, model="ada")
+    asking(gateway, "q-1", user=f"canary {user}")
+    said = answer(child, "q-1")
+    assert said["error"]["code"] == -32004
+    assert said["error"]["data"] == {"code": code}
+    assert "canary" not in json.dumps([said, gateway.do("logs")])
+
+
+@needs_node
+@pytest.mark.parametrize("user", ["cold", "cool"])
+def test_a_model_that_takes_no_temperature_is_asked_without(gateway: Gateway, child: Child, user: str) -> None:
+    gateway.start(child.config, model="ada")
+    for number in (1, 2):
+        asking(gateway, f"q-{number}", user=user)
+        assert "result" in answer(child, f"q-{number}")
+    assert ["temperature" in one for one in gateway.do("completions")] == [True, False, False]
+
+
+@needs_node
+def test_a_model_that_took_a_temperature_before_is_not_asked_twice(gateway: Gateway, child: Child) -> None:
+    gateway.start(child.config, model="ada")
+    for number, user in enumerate(("hello", "silent", "status 400")):
+        asking(gateway, f"q-{number}", user=user)
+        answer(child, f"q-{number}")
+    assert len(gateway.do("completions")) == 3
+
+
+@needs_node
+def test_a_completion_ends_at_its_deadline_and_is_answered_once(gateway: Gateway, child: Child) -> None:
+    gateway.start(child.config, model="ada")
+    began = time.monotonic()
+    asking(gateway, "q-1", user="sleep", deadline_ms=100)
+    assert answer(child, "q-1")["error"]["code"] == -32001
+    assert gateway.do("completions")[0]["isAborted"]
+    time.sleep(max(0.0, began + 1.5 - time.monotonic()))
+    assert len(answers(child, "q-1")) == 1
+
+
+@needs_node
+def test_a_completion_that_is_cancelled_ends(gateway: Gateway, child: Child) -> None:
+    gateway.start(child.config, model="ada")
+    asking(gateway, "q-1", user="for ever")
+    say(gateway, {"method": "cancel", "params": {"id": "unknown"}})
+    say(gateway, {"method": "cancel"})
+    assert answers(child, "q-1") == []
+    say(gateway, {"method": "cancel", "params": {"id": "q-1"}})
+    assert answer(child, "q-1")["error"]["code"] == -32003
+    assert gateway.do("completions")[0]["isAborted"]
+
+
+@needs_node
+@pytest.mark.parametrize("end", ["stop", "die"])
+def test_a_completion_ends_with_the_process_that_asked_for_it(gateway: Gateway, child: Child, end: str) -> None:
+    gateway.start(child.config, model="ada")
+    asking(gateway, "q-1", user="for ever")
+    eventually(lambda: gateway.do("completions"))
+    if end == "stop":
+        gateway.do("hook", name="gateway_stop")
+    else:
+        gateway.ask("die")
+    assert eventually(lambda: gateway.do("completions")[0]["isAborted"])
+    eventually(lambda: gateway.ask() is not None)  # another one is there, which never asked
+    asking(gateway, "q-2", user="hello")
+    assert "result" in answer(child, "q-2")
+    assert answers(child, "q-1") == []
+
+
+@needs_node
+def test_few_completions_run_at_once(gateway: Gateway, child: Child) -> None:
+    gateway.start(child.config, model="ada")
+    for number in range(6):
+        asking(gateway, f"q-{number}", user="sleep")
+    asking(gateway, "q-1", user="sleep")
+    said = [eventually(lambda number=number: answers(child, f"q-{number}")) for number in range(6)]
+    eventually(lambda: len(answers(child, "q-1")) == 2)
+    assert sum("result" in one for first, *_ in said for one in [first]) >= 3
+    assert [first["error"]["code"] for first, *_ in said[4:]] == [-32603, -32603]
+    assert len(gateway.do("completions")) == 4
+
+
+@needs_node
+@pytest.mark.parametrize("params", [{}, {"user": 7}, {"user": "x", "system": None}, {"user": ["x"]}])
+def test_a_completion_of_nothing_is_refused(gateway: Gateway, child: Child, params: dict[str, Any]) -> None:
+    gateway.start(child.config, model="ada")
+    asking(gateway, "q-1", **params)
+    assert answer(child, "q-1")["error"]["code"] == -32602
+    say(gateway, {"id": "q-2", "method": "complete"})
+    assert answer(child, "q-2")["error"]["code"] == -32602
+    assert gateway.do("completions") == []
+
+
+@needs_node
+def test_a_completion_that_waits_holds_up_no_prompt(gateway: Gateway, child: Child) -> None:
+    gateway.start(child.config, model="ada")
+    for number in range(4):
+        asking(gateway, f"q-{number}", user="for ever")
+    assert gateway.ask() is not None
+
+
 @needs_node
 def test_no_log_line_holds_a_word_of_anybody(gateway: Gateway, child: Child) -> None:
     gateway.start(child.config)
@@ -892,6 +1116,26 @@ def test_the_real_memory_answers_through_the_plugin(gateway: Gateway, tmp_path: 
     refused = gateway.do("tool", name="clawmark_set", ctx=TURN, params={"key": "NO", "value": "Helix"})
     assert refused["details"] == {"outcome": "refused"} and "KEY_FORMAT" in refused["content"][0]["text"]
     assert gateway.logs == []
+    gateway.do("hook", name="gateway_stop")
+
+
+@needs_node
+def test_the_gateways_own_model_extracts_facts_for_the_real_memory(gateway: Gateway, tmp_path: Path) -> None:
+    config = real(tmp_path)
+    config["env"] |= {"CLAWMARK_EXTRACT_URL": "host", "CLAWMARK_ALLOW_REMOTE": "host"}
+    gateway.do("register", config=config, model="ada")
+    gateway.do("hook", name="gateway_start")
+    await_memory(gateway)
+
+    def known() -> list[str]:
+        with sqlite3.connect(config["env"]["CLAWMARK_DB_PATH"]) as stored:
+            told = stored.execute("SELECT value FROM facts UNION ALL SELECT value FROM proposals").fetchall()
+        stored.close()
+        return [value for (value,) in told]
+
+    assert eventually(known) == ["I live in Majorna in Gothenburg"]
+    assert {one["in"] for one in gateway.do("completions")} == {"gateway_start"}
+    assert "Majorna" not in json.dumps(gateway.do("logs"))
     gateway.do("hook", name="gateway_stop")
 
 

@@ -389,3 +389,10 @@ def test_the_cache_of_known_words_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
     for number in range(26 * 26):
         mask(f"the word{chr(97 + number // 26)}{chr(97 + number % 26)} key")
     assert len(_known_words) <= 100
+
+
+@pytest.mark.parametrize("prefix", ["ghp_", "glpat-", "sk-proj-"])
+def test_a_token_whose_random_body_holds_a_long_row_of_digits_is_one(prefix: str) -> None:
+    body = "dfd42b442221d163" + "20921072296732831006"
+    assert [found.kind for found in secrets.find(f"the token is {prefix}{body}, keep it")] != []
+    assert secrets.find(f"see {prefix}documentation-of-2026-and-more-words") == ()

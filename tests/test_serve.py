@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -21,7 +22,7 @@ from typing import Any
 import pytest
 from helpers import REPOSITORY
 from server import Reply, serving
-from serving import CODE, WAIT, Client, Process, until
+from serving import CODE, WAIT, Client, Process, Talk, until
 
 from clawmark.health import Check
 from clawmark.hosts.checks import checks
@@ -680,6 +681,178 @@ def test_a_socket_in_a_folder_of_everybody_is_refused(start: Start, folder: Path
     process = start(stdio=False)
     assert process.process.wait(WAIT) != 0
     process.says("nobody else can write to")
+
+
+# --- the host's own model ---------------------------------------------------------------------------------------------
+
+ASKING = """
+import clawmark.memory as m
+from clawmark.model import SyncReport
+def sync(self, *args, **how):
+    return SyncReport(read=len(self._host_model.complete("S", "canary U", dict(), most_tokens=9, seconds=SECONDS)))
+m.Memory.sync = sync
+"""
+"""A pass that asks the host's model one thing, and says how long the answer was."""
+
+
+def asking(seconds: float = WAIT) -> str:
+    return f"SECONDS = {seconds}\n{ASKING}{CODE}"
+
+
+def offer(talk: Talk) -> None:
+    talk.result("hello", offers=["complete"])
+
+
+def questions(talk: Talk) -> list[dict[str, Any]]:
+    """What this side was asked and has not answered yet."""
+    talk.result("notify", event="messages", count=0)  # reads on
+    found = [id for id, said in talk._answers.items() if said.get("method") == "complete"]
+    return [talk._answers.pop(id) for id in found]
+
+
+def question(talk: Talk) -> dict[str, Any]:
+    found: dict[str, Any] = until(lambda: next(iter(questions(talk)), None), "a question")
+    return found
+
+
+def answer(talk: Talk, asked: dict[str, Any], text: Any) -> None:
+    talk.line(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {"text": text, "model": "a/b"}}).encode())
+
+
+def report(asker: Talk, pass_: int, answering: Talk, text: str) -> Any:
+    """The result of a pass, once this side has answered whatever was asked for it, and for passes before it."""
+
+    def answered() -> bool:
+        for asked in questions(answering):
+            answer(answering, asked, text)
+        asker.result("notify", event="messages", count=0)
+        return pass_ in asker._answers
+
+    until(answered, "the pass")
+    return asker.answer(pass_)["result"]
+
+
+def test_the_hosts_model_is_asked_and_no_prompt_waits_for_it(start: Start) -> None:
+    process = start(code=asking())
+    offer(process)
+    pass_ = process.send("reconcile", caller={})
+    asked = question(process)
+    assert asked["params"]["user"] == "canary U"
+    assert 0 < asked["params"]["deadline_ms"] <= WAIT * 1000
+    assert "text" in process.result("block", turn=turn("What is the cat called?"))
+    answer(process, asked, "[1]")
+    answer(process, asked, "again")
+    assert report(process, pass_, process, "[1]")["read"] == 3
+    assert "canary" not in "".join(process.stderr) + json.dumps(process.notices)
+
+
+def test_a_model_that_nobody_offers_ends_a_pass_with_a_line_for_the_person(start: Start) -> None:
+    process = start(code=asking())
+    process.ready()
+    assert "clawmark install openclaw" in process.ask("reconcile", caller={})["error"]["message"]
+    offer(process)
+    answer(process, question(process), "[1]")  # without being asked again
+    process.says("after=offer")
+
+
+def test_a_model_that_does_not_answer_is_given_up_and_told_so(start: Start) -> None:
+    process = start(code=asking(0.2))
+    offer(process)
+    process.ready()
+    offer(process)
+    assert "within 0.2 s" in process.ask("reconcile", caller={})["error"]["message"]
+    cancelled = [one["params"]["id"] for one in process.notices if one["method"] == "cancel"]
+    assert cancelled and all(id.startswith("clawmark-") for id in cancelled)
+
+
+def test_a_client_that_goes_away_is_not_waited_for(start: Start, connect: Callable[[], Client]) -> None:
+    process = start(code=asking())
+    process.ready()
+    client = connect()
+    offer(client)
+    pass_ = process.send("reconcile", caller={})
+    question(client)
+    client.socket.shutdown(socket.SHUT_RDWR)
+    assert "went away" in process.answer(pass_)["error"]["message"]
+
+
+def test_the_model_of_a_second_gateway_is_asked_through_it(start: Start) -> None:
+    first = start(code=asking())
+    first.ready()
+    second = start(code=asking())
+    offer(second)
+    pass_ = first.send("reconcile", caller={})
+    assert report(first, pass_, second, "[12]")["read"] == 4
+
+
+def test_what_a_second_gateway_offers_is_known_to_whoever_takes_the_place(start: Start) -> None:
+    first = start(code=asking())
+    first.ready()
+    second = start(code=asking())
+    offer(second)
+    early = question(second)
+    first.kill()
+    asked = question(second)
+    cancelled = [one["params"]["id"] for one in second.notices if one["method"] == "cancel"]
+    assert cancelled == [early["id"]] and asked["id"] != early["id"]
+    pass_ = second.send("reconcile", caller={})
+    answer(second, early, "of the process before")
+    answer(second, asked, "[12]")
+    assert report(second, pass_, second, "[12]")["read"] == 4
+
+
+def claimed(asked: dict[str, Any]) -> str:
+    """What a model says of a batch: one thing that was said in it, and one that nobody said."""
+    found = re.search(
+        r"^\[(\d+)\] [^\n]*, may be cited\n\| (Mamma turns 70 on 14 June\.)", asked["params"]["user"], re.MULTILINE
+    )
+    number = int(found[1]) if found else 1
+    lie = {"key": "user.city", "value": "Atlantis", "quote": "I live in Atlantis.", "messages": [number]}
+    truth = {
+        "key": "user.mother",
+        "value": "Mamma turns 70 on 14 June",
+        "quote": found and found[2],
+        "messages": [number],
+    }
+    return json.dumps({"facts": [one | {"confidence": 0.95} for one in (lie, truth) if one["quote"]]})
+
+
+def test_facts_come_of_what_the_hosts_model_finds_in_the_persons_own_words(start: Start, db_path: Path) -> None:
+    process = start(CLAWMARK_EXTRACT_URL="host", CLAWMARK_ALLOW_REMOTE="host")
+    offer(process)
+    process.ready()
+    offer(process)
+    process.send("reconcile", caller={})
+
+    def known() -> list[str]:
+        for asked in questions(process):
+            answer(process, asked, claimed(asked))
+        with sqlite3.connect(db_path) as stored:
+            told = stored.execute("SELECT value FROM facts UNION ALL SELECT value FROM proposals").fetchall()
+        stored.close()
+        return [value for (value,) in told]
+
+    until(known, "a fact or a proposal")
+    assert known() == ["Mamma turns 70 on 14 June"]
+    assert "Mamma" not in "".join(process.stderr) + json.dumps(process.notices)
+
+
+@pytest.mark.parametrize("url", ["host", "off", None])
+def test_a_model_is_asked_only_where_the_person_named_it_twice(start: Start, url: str | None) -> None:
+    process = start(**({} if url is None else {"CLAWMARK_EXTRACT_URL": url}))
+    offer(process)
+    process.ready()
+    offer(process)
+    process.result("reconcile", caller={})
+    assert questions(process) == []
+
+
+def test_a_model_that_is_waited_for_does_not_hold_up_the_end(start: Start) -> None:
+    process = start(code=asking())
+    offer(process)
+    question(process)
+    assert process.end() == 0
+    assert not any("left in the middle" in line for line in process.stderr)
 
 
 # --- the end ----------------------------------------------------------------------------------------------------------

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import itertools
+import json
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,18 +20,37 @@ from hypothesis import strategies as some
 from serving import WAIT, until
 
 from clawmark import socketpath
-from clawmark.errors import DatabaseBusy, DatabaseForeign, SourceAbsent, UsageError
+from clawmark.errors import (
+    ClawmarkError,
+    DatabaseBusy,
+    DatabaseForeign,
+    EndpointDown,
+    EndpointError,
+    ReplyUnusable,
+    SourceAbsent,
+    UsageError,
+)
 from clawmark.model import Block, Said, SyncReport, Turn
 from clawmark.serve import message, said
+from clawmark.serve.hostmodel import HostModel
 from clawmark.serve.jobs import Jobs
 from clawmark.serve.message import Failure
 from clawmark.serve.methods import Facts, Methods
+from clawmark.serve.outgoing import Outgoing, Unanswered
 from clawmark.serve.peer import MOST_BYTES, Lines, Outlet, Peer
 from clawmark.serve.pool import Pool, Watchdog
 from clawmark.serve.request import Request
 from clawmark.serve.sessions import LONGEST_TYPED, MOST_RUNS, MOST_SESSIONS, MOST_TYPED, RUN_SECONDS, Runs, Typed
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
+GARBAGE_ANSWERS = (
+    b'{"jsonrpc":"2.0","id":1,"result":{"text":"a number"}}',
+    b'{"jsonrpc":"2.0","id":"here-0","result":{"text":"another"}}',
+    b'{"jsonrpc":"2.0","id":null,"error":{"code":-32603}}',
+    b'{"jsonrpc":"2.0","error":7}',
+    b'{"jsonrpc":"2.0","method":"cancel","params":{"id":"here-1"}}',
+    b"[" * 5000,
+)
 MARK = (1,)
 
 # --- lines and messages -----------------------------------------------------------------------------------------------
@@ -65,7 +85,28 @@ def test_no_line_raises_anything_but_a_named_error(line: bytes) -> None:
 
 
 def test_an_answer_is_no_question() -> None:
-    assert message.parsed(b'{"jsonrpc":"2.0","id":1,"result":{}}') is None
+    assert message.parsed(b'{"jsonrpc":"2.0","id":"a-1","result":{"b":2}}') == message.Answer("a-1", {"b": 2}, None)
+    for line in (b'{"id":1,"result":{}}', b'{"id":null,"error":{}}', b'{"result":7}', b'{"id":["a-1"],"result":{}}'):
+        answer = message.parsed(line)
+        assert isinstance(answer, message.Answer) and answer.id is None
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "stable"),
+    [
+        ({"code": -32004, "message": "canary", "data": {"code": "NOT_ALLOWED"}}, -32004, {"code": "NOT_ALLOWED"}),
+        ({"code": -32001, "message": "canary"}, -32001, None),
+        ({"code": True, "data": {"code": ["canary"]}}, -32603, None),
+        ({"data": "canary"}, -32603, None),
+        ("canary", -32603, None),
+        (None, -32603, None),
+    ],
+)
+def test_an_answer_that_is_an_error_keeps_its_codes_and_no_words(error: Any, code: int, stable: Any) -> None:
+    answer = message.parsed(json.dumps({"id": "a-1", "result": "canary", "error": error}).encode())
+    assert isinstance(answer, message.Answer) and answer.failure is not None
+    assert (answer.id, answer.result, answer.failure.code, answer.failure.data) == ("a-1", None, code, stable)
+    assert "canary" not in repr((answer.failure.message, answer.failure.data, answer.failure.args))
 
 
 def test_what_is_written_is_one_line_of_strict_json() -> None:
@@ -146,7 +187,7 @@ def test_deadlines_come_in_their_order() -> None:
 
 def test_a_request_that_was_answered_is_held_by_no_deadline() -> None:
     jobs = Jobs(Memory, lambda memory: None, every=30, idle_seconds=3600.0, prompts_waiting=lambda: False)
-    methods = Methods(jobs, Facts(Path("/data/one.db"), NOW, lambda: 1))
+    methods = Methods(jobs, Facts(Path("/data/one.db"), NOW, lambda: 1), Outgoing("here"))
     sent: list[bytes] = []
     outlet: Any = SimpleNamespace(send=lambda line, then=None: sent.append(line))
     peer = Peer(-1, outlet, methods.received)
@@ -161,6 +202,218 @@ def test_a_request_that_was_answered_is_held_by_no_deadline() -> None:
     until(lambda: not held(), "the end of the request")
 
 
+# --- what is asked of peers -------------------------------------------------------------------------------------------
+
+
+SCHEMA = MappingProxyType({"type": "array", "items": MappingProxyType({})})
+"""Frozen, as that of the extractor's prompt is."""
+
+
+class Side:
+    """A peer that offers its model, and does with each question what the test says: `answers` gives lines, or None."""
+
+    def __init__(self, methods: Methods, answers: Callable[[dict[str, Any]], Any] = lambda asked: None) -> None:
+        self.said: list[dict[str, Any]] = []
+        self._methods = methods
+        self._answers = answers
+        outlet: Any = SimpleNamespace(send=self._send)
+        self.peer = Peer(-1, outlet, methods.received)
+        self.says({"method": "hello", "params": {"offers": ["complete", "unheard of", 7]}})
+
+    def says(self, value: Any) -> None:
+        line = value if isinstance(value, bytes) else json.dumps({"jsonrpc": "2.0", **value}).encode()
+        self._methods.received(self.peer, line)
+
+    def _send(self, line: bytes, then: Any = None) -> None:
+        self.said.append(json.loads(line))
+        if self.asked and self.said[-1] is self.asked[-1]:
+            for answer in self._answers(self.said[-1]) or []:
+                self.says(answer)
+
+    @property
+    def asked(self) -> list[dict[str, Any]]:
+        return [one for one in self.said if one.get("method") == "complete"]
+
+    @property
+    def cancelled(self) -> list[str]:
+        return [one["params"]["id"] for one in self.said if one.get("method") == "cancel"]
+
+
+@pytest.fixture
+def outgoing() -> Outgoing:
+    return Outgoing("here")
+
+
+@pytest.fixture
+def methods(outgoing: Outgoing) -> Methods:
+    idle = Jobs(Memory, lambda memory: None, every=30, idle_seconds=3600.0, prompts_waiting=lambda: False)
+    return Methods(idle, Facts(Path("/data/one.db"), NOW, lambda: 1), outgoing)
+
+
+def right(asked: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"id": asked["id"], "result": {"text": "[1]", "model": "a/b"}}]
+
+
+def complete(outgoing: Outgoing, seconds: float = WAIT) -> str:
+    return HostModel(outgoing).complete("canary S", "canary U", SCHEMA, most_tokens=50, seconds=seconds)
+
+
+def test_a_question_says_all_that_is_needed_and_its_answer_is_the_text(outgoing: Outgoing, methods: Methods) -> None:
+    side = Side(methods, right)
+    assert complete(outgoing, 20.0) == "[1]"
+    (asked,) = side.asked
+    system = asked["params"].pop("system")
+    assert asked["params"] == {"user": "canary U", "most_tokens": 50, "deadline_ms": 20_000}
+    assert system.startswith("canary S\n") and system.endswith('{"type":"array","items":{}}')
+
+
+def test_who_offers_nothing_is_not_asked(outgoing: Outgoing, methods: Methods) -> None:
+    side = Side(methods, right)
+    for offers in ([], None, "complete", {"complete": True}, ["Complete"]):
+        side.says({"id": 1, "method": "hello", "params": {"offers": offers}})
+        with pytest.raises(EndpointDown, match="clawmark install openclaw"):
+            complete(outgoing)
+    assert side.asked == []
+    side.says({"id": 1, "method": "hello", "params": {"offers": ["complete"]}})
+    assert complete(outgoing) == "[1]"
+
+
+def test_what_was_asked_of_nobody_makes_a_pass_due_once_somebody_offers_it(
+    outgoing: Outgoing, methods: Methods, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nudges: list[str] = []
+    monkeypatch.setattr(Jobs, "nudge", lambda self, why, session="": nudges.append(why))
+    Side(methods, right)
+    assert nudges == []
+    methods.ended(next(iter(outgoing._offers)))
+    with pytest.raises(EndpointDown):
+        complete(outgoing)
+    Side(methods, right)
+    Side(methods, right)
+    assert nudges == ["offer"]
+
+
+def test_an_answer_counts_once_and_from_the_side_that_was_asked(outgoing: Outgoing, methods: Methods) -> None:
+    other = Side(methods)
+
+    def answers(asked: dict[str, Any]) -> list[dict[str, Any]]:
+        other.says({"id": asked["id"], "result": {"text": "of another side"}})
+        first, second = right(asked), {"id": asked["id"], "result": {"text": "a second one"}}
+        return [{"id": f"{asked['id']}0", "result": {"text": "unasked"}}, *first, second, *first]
+
+    Side(methods, answers)
+    assert [complete(outgoing), complete(outgoing)] == ["[1]", "[1]"]
+    assert other.asked == []
+
+
+@given(some.lists(some.one_of(some.binary(max_size=30), some.sampled_from(GARBAGE_ANSWERS)), max_size=6))
+def test_garbage_from_a_peer_disturbs_no_question(garbage: list[bytes]) -> None:
+    outgoing = Outgoing("here")
+    idle = Jobs(Memory, lambda memory: None, every=30, idle_seconds=3600.0, prompts_waiting=lambda: False)
+    methods = Methods(idle, Facts(Path("/data/one.db"), NOW, lambda: 1), outgoing)
+    Side(methods, lambda asked: [*garbage, *right(asked)])
+    assert complete(outgoing) == "[1]"
+
+
+def test_an_id_of_ours_is_none_of_a_peers_own(outgoing: Outgoing, methods: Methods) -> None:
+    """A peer may ask under the very id that it is asked under."""
+
+    def answers(asked: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"id": asked["id"], "method": "nothing of ours"}, *right(asked)]
+
+    side = Side(methods, answers)
+    assert complete(outgoing) == "[1]"
+    assert [one["error"]["code"] for one in side.said if "error" in one] == [message.NO_METHOD]
+
+
+def test_a_late_answer_is_cancelled_and_the_next_question_goes_elsewhere(outgoing: Outgoing, methods: Methods) -> None:
+    good, silent = Side(methods, right), Side(methods)
+    with pytest.raises(EndpointDown, match=r"within 0\.05 s"):
+        complete(outgoing, 0.05)
+    assert silent.cancelled == [silent.asked[0]["id"]]
+    silent.says({"id": silent.asked[0]["id"], "result": {"text": "too late"}})
+    assert complete(outgoing) == "[1]"
+    assert (len(silent.asked), len(good.asked)) == (1, 1)
+
+
+@pytest.mark.parametrize("end", ["peer", "process"])
+def test_nobody_waits_for_a_side_that_went_away(outgoing: Outgoing, methods: Methods, end: str) -> None:
+    def answers(asked: dict[str, Any]) -> None:
+        threading.Thread(target=lambda: methods.ended(side.peer) if end == "peer" else outgoing.close()).start()
+
+    side = Side(methods, answers)
+    began = time.monotonic()
+    with pytest.raises(EndpointDown, match="went away"):
+        complete(outgoing)
+    assert time.monotonic() - began < WAIT / 2
+    with pytest.raises(EndpointDown, match="connected"):
+        complete(outgoing)
+    assert len(side.asked) == 1
+
+
+def test_after_its_end_a_process_asks_nobody(outgoing: Outgoing, methods: Methods) -> None:
+    outgoing.close()
+    side = Side(methods, right)
+    with pytest.raises(EndpointDown):
+        complete(outgoing)
+    assert side.asked == []
+
+
+def test_a_question_over_a_line_is_not_sent(outgoing: Outgoing, methods: Methods) -> None:
+    side = Side(methods, right)
+    with pytest.raises(ReplyUnusable, match="too long"):
+        HostModel(outgoing).complete("S", "x" * MOST_BYTES, {}, most_tokens=1, seconds=WAIT)
+    assert side.asked == []
+    with pytest.raises(Unanswered):
+        outgoing.ask("complete", {"user": "ü" * MOST_BYTES}, WAIT)
+
+
+ANSWERS: list[tuple[dict[str, Any], type[ClawmarkError]]] = [
+    ({"error": {"code": -32004, "message": "canary", "data": {"code": "NOT_ALLOWED"}}}, EndpointError),
+    ({"error": {"code": -32004, "message": "canary", "data": {"code": "NOT_CONFIGURED"}}}, EndpointError),
+    ({"error": {"code": -32004, "message": "canary", "data": {"code": "UNSUPPORTED"}}}, EndpointError),
+    ({"error": {"code": -32004, "message": "canary", "data": {"code": "UNUSABLE"}}}, ReplyUnusable),
+    ({"error": {"code": -32004, "message": "canary", "data": {"code": "FAILED"}}}, EndpointDown),
+    ({"error": {"code": -32004, "message": "canary", "data": {"code": "canary"}}}, EndpointDown),
+    ({"error": {"code": -32004, "message": "canary", "data": {"code": "REFUSED"}}}, EndpointError),
+    ({"error": {"code": -32004, "message": "canary", "data": {"code": "SILENT"}}}, EndpointDown),
+    ({"error": {"code": -32001, "message": "canary"}}, EndpointDown),
+    ({"error": {"code": -32601, "message": "canary"}}, EndpointDown),
+    ({"error": "canary"}, EndpointDown),
+    ({"result": {"text": ""}}, ReplyUnusable),
+    ({"result": {"text": " \n"}}, ReplyUnusable),
+    ({"result": {"text": ["canary"]}}, EndpointDown),
+    ({"result": "canary"}, EndpointDown),
+    ({"result": None}, EndpointDown),
+]
+
+
+@pytest.mark.parametrize(("answer", "raised"), ANSWERS, ids=range(len(ANSWERS)))
+def test_what_a_gateway_cannot_give_is_named_without_a_word_of_anybody(
+    outgoing: Outgoing, methods: Methods, answer: dict[str, Any], raised: type[ClawmarkError]
+) -> None:
+    Side(methods, lambda asked: [{"id": asked["id"], **answer}])
+    with pytest.raises(ClawmarkError) as caught:
+        complete(outgoing)
+    assert caught.type is raised
+    assert "canary" not in str(caught.value)
+
+
+@pytest.mark.parametrize("code", ["REFUSED", "SILENT"])
+def test_what_is_wrong_with_one_request_is_told_from_what_is_wrong_with_all(
+    outgoing: Outgoing, methods: Methods, code: str
+) -> None:
+    def answers(asked: dict[str, Any]) -> list[dict[str, Any]]:
+        failed = {"id": asked["id"], "error": {"code": -32004, "data": {"code": code}}}
+        return [failed] if "canary" in asked["params"]["user"] else right(asked)
+
+    side = Side(methods, answers)
+    with pytest.raises(ReplyUnusable, match="answers others"):
+        complete(outgoing)
+    first, second = side.asked
+    assert "canary" in first["params"]["user"] and "canary" not in json.dumps(second)
+
+
 # --- jobs -------------------------------------------------------------------------------------------------------------
 
 
@@ -173,13 +426,16 @@ class Memory:
         self.begun = threading.Semaphore(0)
         self.held = False
         self.go = threading.Semaphore(0)
+        self.hurried: list[bool] = []
+        self.unasked: list[int] = []
 
     def search(self, query: str, limit: int) -> None:
         pass
 
-    def sync(self, progress: Callable[[str, int, int | None], None]) -> SyncReport:
+    def sync(self, progress: Callable[[str, int, int | None], None], *, most_batches: int, hurry: bool) -> SyncReport:
         self.passes += 1
-        report = SyncReport(read=self.passes)
+        self.hurried.append(hurry)
+        report = SyncReport(read=self.passes, unasked=self.unasked.pop(0) if self.unasked else 0)
         self.begun.release()
         while self.held and not self.go.acquire(timeout=0.01):
             progress("messages", 1, None)
@@ -336,6 +592,25 @@ def test_the_end_does_not_wait_for_a_pass(jobs: Callable[..., Jobs], passes: Mem
     running = jobs()
     assert passes.begun.acquire(timeout=WAIT)
     assert running.stop(WAIT)
+
+
+def test_what_is_left_to_extract_is_one_more_pass_while_there_is_less_of_it(
+    jobs: Callable[..., Jobs], passes: Memory
+) -> None:
+    passes.unasked = [9, 4, 4, 0]
+    jobs()
+    for _ in range(3):
+        assert passes.begun.acquire(timeout=WAIT)
+    assert not passes.begun.acquire(timeout=1.0), "an endpoint that is down is not asked in a circle"
+
+
+def test_a_few_messages_wait_for_more_only_while_somebody_talks(jobs: Callable[..., Jobs], passes: Memory) -> None:
+    running = jobs(every=2)
+    assert passes.begun.acquire(timeout=WAIT)
+    running.said(2)
+    assert passes.begun.acquire(timeout=WAIT)
+    running.reconcile(lambda: False)
+    assert passes.hurried == [True, False, True]
 
 
 # --- what is kept of sessions -----------------------------------------------------------------------------------------

@@ -139,7 +139,7 @@ def test_events_of_recall_are_few_and_those_of_facts_all(
     memory: Memory, db_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """G8."""
-    monkeypatch.setattr(events, "MOST_RECALLS", 3)
+    monkeypatch.setattr(events, "MOST_NOISE", 3)
     for number in range(8):
         given(memory, "hello", session=f"n{number}")
     memory.sync()

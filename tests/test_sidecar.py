@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 from clawmark import erase
 from clawmark.errors import DatabaseDamaged, DatabaseUnwritable
-from clawmark.store import db, events, facts, files, migrations, sidecar, streams
+from clawmark.model import Evidence
+from clawmark.store import db, events, evidence, facts, files, migrations, sidecar, streams, tombstones
 
 SECRET = b"s" * 32
 
@@ -67,6 +68,14 @@ def test_it_holds_every_row_and_column(connection: apsw.Connection, db_path: Pat
     connection.execute("UPDATE tombstones SET expires_at = ?", (LATER.isoformat(),))
     facts.bury(connection, "value", b"\0" * 32, LATER)
     streams.bury_session(connection, "main", "a session", "log", "a host", LATER)
+    tombstones.put_horizon(connection, "work", LATER)
+    evidence.add(connection, "main", "pref.editor", "Helix", Evidence(b"k" * 16, LATER, "s1"))
+    for state in ("pending", "rejected"):
+        connection.execute(
+            "INSERT INTO proposals VALUES (NULL, 'set', 'main', 'pref.x', 'y', 0.7, 'owner', 'marker', 'none', NULL, ?1,"
+            " ?2, ?2, ?2, ?2, NULL)",
+            (state, LATER.isoformat()),
+        )
     sidecar.write(connection, db_path, LATER)
     found = read(db_path)
     for table in sidecar.TABLES:
@@ -141,7 +150,7 @@ def test_what_a_committed_erasure_took_is_not_in_it(connection: apsw.Connection,
     sidecar.write(connection, db_path, LATER)
     forget(connection, db_path, "pref.editor")
     assert keys(db_path) == ["user.city"]
-    assert len(read(db_path).tombstones) == 2
+    assert len(read(db_path).tombstones) == 3, "key, value and its one stem"
     assert "memory.db.facts" not in residue(db_path.parent, "zqmarzipan")
 
 

@@ -5,22 +5,33 @@ Exit codes: 0 done, 1 error, 2 usage or settings, 75 busy or unavailable, try ag
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
+
+from clawmark.cli import calibrate, forget, portable, review
+from clawmark.cli.common import (
+    DRY_RUN,
+    JSON,
+    SCOPE,
+    YES,
+    complain,
+    listed_scopes,
+    opened,
+    print_json,
+    unknown_scope,
+)
 
 if TYPE_CHECKING:
     from clawmark.hosts.change import Change
     from clawmark.memory import Memory
     from clawmark.model import SourceStatus, SpaceStatus
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object (documented in docs/cli.md).")
-_SCOPE = click.option("--scope", metavar="NAME", help="Whose memory: an agent's name, or a project's.")
+
+STALE_DAYS = 90
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -30,22 +41,23 @@ def cli() -> None:
 
 
 @cli.command()
-@_JSON
+@JSON
 def sync(as_json: bool) -> None:
     """Read what is new in the log, make it searchable, and forget what is gone from it."""
     from clawmark.cli.progress import shown
 
-    with _memory() as memory, shown(quiet=as_json) as progress:
+    with opened() as memory, shown(quiet=as_json) as progress:
         report = memory.sync(progress)
         problems = memory.status().problems
     if as_json:
-        _print_json(report.as_json())
+        print_json(report.as_json())
     else:
         dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items()) or "none"
         click.echo(f"read {report.read}, kept {report.kept}, dropped: {dropped}")
         click.echo(f"vectors {report.vectors}, pending {report.pending}, pruned {report.pruned}")
+        click.echo(f"facts {report.facts}, proposed {report.proposed}, to look through {report.unasked}")
     for line in [*report.failures, *problems]:
-        _complain(line)
+        complain(line)
     if report.failures:
         raise SystemExit(1)
 
@@ -57,17 +69,17 @@ def sync(as_json: bool) -> None:
     type=click.IntRange(0, 50, clamp=True),
     help="Most excerpts (at most 50).  [default: CLAWMARK_RECALL_LIMIT]",
 )
-@_SCOPE
-@_JSON
+@SCOPE
+@JSON
 def search(query: str, limit: int | None, scope: str | None, as_json: bool) -> None:
     """Find facts and past utterances that bear on QUERY."""
     from clawmark.guard.markers import defuse
 
-    with _memory() as memory:
+    with opened() as memory:
         found = memory.search(query, limit=limit, scope=scope)
-        why = [*_unknown_scope(memory, scope), *([] if found.recalled else _why_empty(memory))]
+        why = [*unknown_scope(memory, scope), *([] if found.recalled else _why_empty(memory))]
     if as_json:
-        return _print_json(found.as_json())
+        return print_json(found.as_json())
     for fact in found.facts:
         click.echo(f"{fact.key}: {defuse(fact.value)}  ({fact.source}, {fact.scope})")
     for excerpt in found.recalled:
@@ -76,7 +88,7 @@ def search(query: str, limit: int | None, scope: str | None, as_json: bool) -> N
     if not found.facts and not found.recalled:
         click.echo("nothing found", err=True)
     for line in why:
-        _complain(line)
+        complain(line)
 
 
 @cli.command()
@@ -94,8 +106,8 @@ def search(query: str, limit: int | None, scope: str | None, as_json: bool) -> N
     type=click.Choice(["direct", "group"]),
     help="Whether others read along.  [default: what the log says of the session]",
 )
-@_SCOPE
-@_JSON
+@SCOPE
+@JSON
 def block(
     prompt: str,
     host: str,
@@ -107,19 +119,19 @@ def block(
     """Print the memory block that an agent would get for PROMPT (nothing when there is nothing to say)."""
     from clawmark.model import Turn
 
-    with _memory() as memory:
+    with opened() as memory:
         built = memory.block(Turn(prompt, host=host, scope=scope, session=session, kind=kind))
-        why = _unknown_scope(memory, scope)
+        why = unknown_scope(memory, scope)
         if not built.text:
             why += [*_which_scope(memory, scope, session), *_why_empty(memory)]
     if as_json:
-        return _print_json(built.as_json())
+        return print_json(built.as_json())
     if built.text:
         click.echo(built.text)
     else:
         click.echo("nothing to say", err=True)
     for line in why:
-        _complain(line)
+        complain(line)
 
 
 @cli.command("set")
@@ -128,75 +140,79 @@ def block(
 @click.option(
     "--scope", default="shared", metavar="NAME", help="Whose memory; shared = every agent's.", show_default=True
 )
-@_JSON
+@JSON
 def set_(key: str, value: str, scope: str, as_json: bool) -> None:
     """Remember VALUE under KEY, for example: clawmark set pref.editor Helix."""
-    with _memory() as memory:
-        unknown = [] if scope == "shared" else _unknown_scope(memory, scope)
+    with opened() as memory:
+        unknown = [] if scope == "shared" else unknown_scope(memory, scope)
         fact = memory.set(key, value, scope=scope)
     if as_json:
-        return _print_json(fact.as_json())
+        return print_json(fact.as_json())
     click.echo(f"{fact.key} is set")
     for line in unknown:
-        _complain(line)
+        complain(line)
+
+
+cli.add_command(forget.forget)
 
 
 @cli.command()
 @click.argument("key")
-@_SCOPE
-@_JSON
-def forget(key: str, scope: str | None, as_json: bool) -> None:
-    """Erase the fact KEY for good."""
-    from clawmark.facts import gate
-
-    key = gate.key(key)
-    with _memory() as memory:
-        scopes = memory.forget(key, scope=scope)
-        copies = [str(path) for path in memory.copies()] if scopes else []
-    if as_json:
-        return _print_json({"key": key, "forgotten_in": scopes, "copies": copies})
-    click.echo(f"{key} is forgotten ({', '.join(scopes)})" if scopes else f"nothing was stored under {key}")
-    if copies:
-        _complain(f"backups and files that were set aside may still hold it: {', '.join(copies)}")
-
-
-@cli.command()
-@click.argument("key")
-@_SCOPE
-@_JSON
+@SCOPE
+@JSON
 def unhide(key: str, scope: str | None, as_json: bool) -> None:
     """Take back the fact KEY, which an agent has hidden."""
     from clawmark.facts import gate
 
     key = gate.key(key)
-    with _memory() as memory:
+    with opened() as memory:
         scopes = memory.unhide(key, scope=scope)
     if as_json:
-        return _print_json({"key": key, "shown_in": scopes})
+        return print_json({"key": key, "shown_in": scopes})
     click.echo(f"{key} is shown again" if scopes else f"nothing was hidden under {key}")
 
 
 @cli.command()
 @click.option("--hidden", is_flag=True, help="Those that an agent has hidden: forget or unhide them.")
-@_SCOPE
-@_JSON
-def facts(hidden: bool, scope: str | None, as_json: bool) -> None:
+@click.option("--stale", is_flag=True, help="Those that nobody has stated for long, oldest first.")
+@click.option(
+    "--days",
+    type=click.IntRange(1, 36_500),
+    metavar="N",
+    help="With --stale: for how many days.  [default: 90]",
+)
+@SCOPE
+@JSON
+def facts(hidden: bool, stale: bool, days: int | None, scope: str | None, as_json: bool) -> None:
     """List all facts."""
+    from clawmark.errors import UsageError
     from clawmark.guard.markers import defuse
 
-    with _memory() as memory:
-        stored = memory.facts(scope, hidden=hidden)
-        unknown = _unknown_scope(memory, scope)
+    if hidden and stale:
+        raise UsageError("--hidden and --stale ask for different facts; say one of them.")
+    if days is not None and not stale:
+        raise UsageError("--days says for how long a fact was not stated; it goes with --stale.")
+    with opened() as memory:
+        faded = memory.stale(days or STALE_DAYS, scope) if stale else []
+        stored = [one.fact for one in faded] if stale else memory.facts(scope, hidden=hidden)
+        unknown = unknown_scope(memory, scope)
         names = memory.scopes()
     if as_json:
-        return _print_json({"facts": [fact.as_json() for fact in stored]})
-    for fact in stored:
+        return print_json({"facts": [one.as_json() for one in (faded if stale else stored)]})
+    for number, fact in enumerate(stored):
         whose = names.get(fact.scope) or fact.scope
-        click.echo(f"{fact.key}: {defuse(fact.value)}  ({fact.source}, {whose}, {fact.updated_at:%Y-%m-%d})")
+        since = f"; not stated for {faded[number].days} days, believed {faded[number].effective:.3f}" if stale else ""
+        click.echo(f"{fact.key}: {defuse(fact.value)}  ({fact.source}, {whose}, {fact.updated_at:%Y-%m-%d}{since})")
     if not stored:
-        click.echo("no facts are hidden" if hidden else "no facts yet", err=True)
+        none = "no facts are hidden" if hidden else "no facts are stale" if stale else "no facts yet"
+        click.echo(none, err=True)
     for line in unknown:
-        _complain(line)
+        complain(line)
+
+
+cli.add_command(review.why)
+cli.add_command(review.review)
+cli.add_command(calibrate.calibrate)
 
 
 @cli.command()
@@ -207,15 +223,15 @@ def facts(hidden: bool, scope: str | None, as_json: bool) -> None:
     show_default=True,
     help="How many of the newest.",
 )
-@_JSON
+@JSON
 def events(limit: int, as_json: bool) -> None:
     """Show the audit trail, newest first."""
     from clawmark.guard.markers import defuse
 
-    with _memory() as memory:
+    with opened() as memory:
         trail = memory.events(limit)
     if as_json:
-        return _print_json({"events": [event.as_json() for event in trail]})
+        return print_json({"events": [event.as_json() for event in trail]})
     if not trail:
         click.echo("no events yet", err=True)
     for event in trail:
@@ -224,13 +240,13 @@ def events(limit: int, as_json: bool) -> None:
 
 
 @cli.command()
-@_JSON
+@JSON
 def status(as_json: bool) -> None:
     """Show what there is, where it comes from and what is wrong."""
-    with _memory() as memory:
+    with opened() as memory:
         state = memory.status()
     if as_json:
-        return _print_json(state.as_json())
+        return print_json(state.as_json())
     filling = state.filling
     click.echo(f"database  {state.path}  ({state.bytes:,} bytes)")
     _show_sources(state.sources)
@@ -242,14 +258,18 @@ def status(as_json: bool) -> None:
     if state.kept_texts:
         click.echo(f"texts     {state.kept_texts:,} kept, masked: their host deletes its old logs")
     hidden = f"; {state.hidden:,} hidden by an agent, see clawmark facts --hidden" if state.hidden else ""
-    click.echo(f"facts     {state.facts:,}{hidden}")
+    waiting = f"; {state.proposals:,} wait for you, see clawmark review" if state.proposals else ""
+    click.echo(f"facts     {state.facts:,}{waiting}{hidden}")
+    calls = f", asked {state.calls[0]:,} of {state.calls[1]:,} times today" if state.calls else ""
+    unasked = f"; {state.unasked:,} messages wait for it" if state.unasked else ""
+    click.echo(f"extractor {state.extractor}{calls}{unasked}")
     click.echo(f"embedder  {state.embedder}")
     click.echo(f"vectors   {_vectors(state.space) if state.space else 0}")
     if filling:
         click.echo(f"filling   {_vectors(filling)}; searched when it holds nearly as much")
-    waiting = ", ".join(f"{reason} {count:,}" for reason, count in state.pending.items())
+    pending = ", ".join(f"{reason} {count:,}" for reason, count in state.pending.items())
     given_up = f"; given up {state.given_up:,}" if state.given_up else ""
-    click.echo(f"pending   {waiting or 'none'}{given_up}")
+    click.echo(f"pending   {pending or 'none'}{given_up}")
     for problem in state.problems:
         click.echo(f"problem   {problem}")
 
@@ -279,9 +299,9 @@ def _vectors(space: SpaceStatus) -> str:
 
 
 @cli.command()
-@_JSON
+@JSON
 def doctor(as_json: bool) -> None:
-    """Look at everything, ask the embedder, and say what to do."""
+    """Look at everything, ask the embedder and the chat endpoint, and say what to do."""
     from clawmark import health
     from clawmark.hosts.checks import checks as at_hosts
     from clawmark.settings import environment, load
@@ -289,7 +309,7 @@ def doctor(as_json: bool) -> None:
     settings = load()
     checks = [*health.doctor(settings), *at_hosts(settings, environment())]
     if as_json:
-        _print_json({"checks": [check.as_json() for check in checks]})
+        print_json({"checks": [check.as_json() for check in checks]})
     else:
         for check in checks:
             click.echo(f"{check.state:<5}  {check.name:<11}  {check.said}")
@@ -300,27 +320,27 @@ def doctor(as_json: bool) -> None:
 
 
 @cli.command()
-@_JSON
+@JSON
 def reembed(as_json: bool) -> None:
     """Make the vectors that are missing now; tries again what failed or was given up."""
     from clawmark.cli.progress import shown
     from clawmark.errors import EXIT_BUSY
 
-    with _memory() as memory, shown(quiet=as_json) as progress:
+    with opened() as memory, shown(quiet=as_json) as progress:
         report = memory.reembed(progress)
         problems = memory.status().problems
     if as_json:
-        return _print_json({"vectors": report.vectors, "pending": report.pending})
+        return print_json({"vectors": report.vectors, "pending": report.pending})
     click.echo(f"vectors {report.vectors}, pending {report.pending}")
     for line in problems:
-        _complain(line)
+        complain(line)
     if any(line.startswith("embedder:") for line in problems):
         raise SystemExit(EXIT_BUSY)
 
 
 @cli.command()
 @click.argument("target", required=False, type=click.Path(path_type=Path))
-@_JSON
+@JSON
 def backup(target: Path | None, as_json: bool) -> None:
     """Copy the database, while it is in use, to TARGET (default: beside it), with its key."""
     from datetime import UTC, datetime
@@ -330,13 +350,13 @@ def backup(target: Path | None, as_json: bool) -> None:
 
     made = transfer.backup(load().db_path, target, lambda: datetime.now(UTC))
     if as_json:
-        return _print_json({"backup": str(made)})
+        return print_json({"backup": str(made)})
     click.echo(f"backup written: {made}")
 
 
 @cli.command()
 @click.argument("source", type=click.Path(path_type=Path))
-@_JSON
+@JSON
 def restore(source: Path, as_json: bool) -> None:
     """Put a backup, or the facts of a `.facts` file, in place. What was forgotten stays forgotten."""
     from datetime import UTC, datetime
@@ -346,8 +366,12 @@ def restore(source: Path, as_json: bool) -> None:
 
     said = transfer.restore(load().db_path, source, lambda: datetime.now(UTC), wait_seconds=30.0)
     if as_json:
-        return _print_json({"restored": said})
+        return print_json({"restored": said})
     click.echo(said)
+
+
+cli.add_command(portable.export)
+cli.add_command(portable.import_)
 
 
 @cli.command()
@@ -381,8 +405,6 @@ def mcp(host: str, scope: str | None) -> None:
 
 
 _HOST = click.argument("host", type=click.Choice(["openclaw", "claude-code"]))
-_DRY_RUN = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-_YES = click.option("--yes", is_flag=True, help="Do not ask.")
 _STATE_DIR = click.option(
     "--state-dir",
     metavar="FOLDER",
@@ -402,8 +424,8 @@ _STATE_DIR = click.option(
     type=click.Path(path_type=Path),
     help="OpenClaw: ask the `clawmark serve` that listens there, where a gateway may start no process.",
 )
-@_DRY_RUN
-@_YES
+@DRY_RUN
+@YES
 def install(
     host: str, python: str | None, state_dir: Path | None, link: bool, socket: Path | None, dry_run: bool, yes: bool
 ) -> None:
@@ -439,8 +461,8 @@ def install(
 @cli.command()
 @_HOST
 @_STATE_DIR
-@_DRY_RUN
-@_YES
+@DRY_RUN
+@YES
 def uninstall(host: str, state_dir: Path | None, dry_run: bool, yes: bool) -> None:
     """Take clawmark out of a host again; what is remembered stays."""
     from clawmark.settings import environment, load
@@ -498,45 +520,17 @@ def _require_clawmark(python: str) -> None:
         raise UsageError(f"{python} cannot run clawmark; name the Python that it is installed in.")
 
 
-def _listed_scopes(scopes: dict[str, str]) -> str:
-    return ", ".join(f"{scope} ({name})" if name else scope for scope, name in scopes.items())
-
-
-def _unknown_scope(memory: Memory, scope: str | None) -> list[str]:
-    """That nothing is known of the scope a person named."""
-    known = memory.scopes()
-    if scope in (None, "shared", *known, *known.values()) or not known:
-        return []
-    return [f"nothing was read or set under the scope {scope!r}; there are {_listed_scopes(known)}."]
-
-
 def _which_scope(memory: Memory, scope: str | None, session: str | None) -> list[str]:
     """That a block without a scope is that of `main`, where nobody is called so."""
     known = memory.scopes()
     if scope is not None or session is not None or len(known) < 2 or "main" in known:
         return []
-    return [f"say whose memory with --scope: {_listed_scopes(known)}."]
+    return [f"say whose memory with --scope: {listed_scopes(known)}."]
 
 
 def _why_empty(memory: Memory) -> list[str]:
     """Why nothing may have been recalled, other than that nothing was said of it."""
     return [problem for problem in memory.status().problems if problem.startswith(("source:", "recall:"))]
-
-
-@contextmanager
-def _memory() -> Iterator[Memory]:
-    from clawmark.memory import Memory
-
-    with Memory.open() as memory:
-        yield memory
-
-
-def _print_json(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-def _complain(message: str) -> None:
-    click.echo(f"clawmark: {message}", err=True)
 
 
 def _text(argument: str) -> str:
@@ -551,8 +545,8 @@ def main() -> None:
     try:
         cli(args=[_text(argument) for argument in sys.argv[1:]], prog_name="clawmark")
     except ClawmarkError as error:
-        _complain(str(error))
+        complain(str(error))
         sys.exit(error.exit_code)
     except OSError as error:  # standard output is full or closed; clawmark's own files have errors of their own
-        _complain(f"cannot write: {error.strerror or error}")
+        complain(f"cannot write: {error.strerror or error}")
         sys.exit(EXIT_ERROR)

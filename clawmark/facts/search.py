@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clawmark.model import Fact
-from clawmark.text import content_words, words
+from clawmark.text import content_words, stem, words
 
 MOST_FOUND = 50
 
 
 def about(query: str, facts: Sequence[Fact]) -> list[Fact]:
     """Facts that share a content word with `query` in key or value, those that share most first."""
-    wanted = {_stem(word) for word in content_words(query)}
-    scored = [(len(wanted & {_stem(word) for word in words(f"{f.key.replace('_', ' ')} {f.value}")}), f) for f in facts]
+    wanted = {stem(word) for word in content_words(query)}
+    scored = [(len(wanted & {stem(word) for word in words(f"{f.key.replace('_', ' ')} {f.value}")}), f) for f in facts]
     best = sorted((pair for pair in scored if pair[0]), key=lambda pair: (-pair[0], pair[1].key, pair[1].scope))
     return [fact for _, fact in best[:MOST_FOUND]]
-
-
-def _stem(word: str) -> str:
-    """The head of a long Latin word, so that "editors" finds "editor"."""
-    return word[:5] if word.isascii() and len(word) > 5 else word

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from operator import ne
 
-RULES_VERSION: int = 1
+RULES_VERSION: int = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +137,15 @@ def _has_letter(value: str) -> bool:
     return any(c.isalpha() for c in value)
 
 
+LONG_BODY = 24
+"""Letters and digits in one run behind a prefix: no word or identifier has so many."""
+
+
 def _body(value: str) -> bool:
-    """A documented prefix with what follows it: not a word, not a placeholder."""
-    return not _stand_in(value) and _changes(value) >= 0.15 and len(set(value)) > 7
+    """A documented prefix with what follows it: not a word, not a placeholder. Random hex may hold long rows of digits."""
+    last = value.rstrip("=").replace("_", "-").rpartition("-")[2]
+    is_long = len(last) >= LONG_BODY and _has_digit(last) and _has_letter(last)
+    return not _stand_in(value) and (is_long or _changes(value) >= 0.15) and len(set(value)) > 7
 
 
 def _varied(value: str) -> bool:

@@ -24,9 +24,10 @@ from clawmark.errors import DatabaseBusy, SourceAbsent, SourceBusy, SourceDrift,
 from clawmark.jobs.prepare import UNDATED, How, Prepared, prepare
 from clawmark.model import Batch, Fault, Progress, Stream
 from clawmark.source import MessageSource
-from clawmark.store import cursors, events, kept, lexicon, passages, streams, vectors
+from clawmark.store import cursors, events, evidence, kept, lexicon, passages, streams, tombstones, vectors
 from clawmark.store.db import transaction
 from clawmark.store.streams import cursor_name
+from clawmark.store.tombstones import Tombstones
 from clawmark.text import PARTS_VERSION
 
 BATCH = 500
@@ -120,6 +121,7 @@ def index(
     clock: Callable[[], datetime],
     tally: Tally,
     progress: Progress,
+    secret: Callable[[], bytes],
     known_alone: bool = False,
 ) -> Listed | None:
     """Read everything that is new; None where there is no log, or where a part of it could not be read.
@@ -133,7 +135,9 @@ def index(
     sessions = {(stream.scope, stream.session) for stream in known.values()}
     buried = streams.deleted_sessions(connection, source.host)
     elsewhere = {place for place, sources in buried.items() if sources != {source.name}}
-    how = How(rules, clock(), keep_text and source.expires, elsewhere)
+    buried_at = tombstones.state(connection)
+    forgotten = Tombstones(connection, secret()) if any(buried_at) else None
+    how = How(rules, clock(), keep_text and source.expires, elsewhere, forgotten)
     listed: dict[str, Stream] = {}
     whole = True
     spared: tuple[str, ...] = ()
@@ -142,7 +146,7 @@ def index(
     def flush() -> None:
         nonlocal group
         if group.reads:
-            _commit(connection, path, source, group.reads, clock, tally)
+            _commit(connection, path, source, group.reads, clock, tally, buried_at)
             progress("messages", tally.read, None)
             group = Group()
 
@@ -333,11 +337,17 @@ def _commit(
     group: Sequence[Read],
     clock: Callable[[], datetime],
     tally: Tally,
+    buried_at: tuple[object, ...],
 ) -> None:
-    """Write a group of batches and their cursors in one transaction; many small streams share one wait for the disk."""
+    """Write a group of batches and their cursors in one transaction; many small streams share one wait for the disk.
+
+    buried_at: what was forgotten when the batches were prepared; what is forgotten meanwhile must not come in with them.
+    """
     now = clock()
     kept_count = known_count = 0
     with transaction(connection, path):
+        if tombstones.state(connection) != buried_at:
+            raise DatabaseBusy("something was forgotten while the log was read; try again.")
         seen = Seen.of(connection, source, [item for read in group for item in read.prepared])
         for read in group:
             stream, batch = read.stream, read.batch
@@ -469,6 +479,7 @@ def _write(
         expired: list[tuple[str, int, str, bytes, int]] = []
         if ids and not _is_up_to_date(connection, item, ids, seen):
             expired = passages.expired_refs(connection, ids)
+            evidence.rename(connection, passages.content_keys(connection, ids), item.content_key)
             _erase(connection, ids, seen, now)
             thread, ids = _still_there(connection, thread), []
         if ids:
@@ -507,6 +518,7 @@ def _is_up_to_date(connection: apsw.Connection, item: Prepared, ids: Sequence[in
         for one in made
     )
     if same:
+        evidence.rename(connection, {one.content_key for one in made}, item.content_key)
         passages.remake(connection, ids, clean.RECIPE, item.content_key)
         seen.say(item.content_key, passages.row(connection, ids[0]).at, ids[0])
     return same

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from clawmark import clean
 from clawmark.model import Batch, Message, digest
 from clawmark.store.passages import to_ms
+from clawmark.store.tombstones import Tombstones
 from clawmark.text import VECTOR_LETTERS, canonical, length_in_letters, lexical, split
 
 LONG_TEXT = 40
@@ -57,12 +58,20 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """keep_text: whether the text itself is kept too. deleted: (scope, session) of what the person deleted elsewhere."""
+    """keep_text: whether the text itself is kept too. deleted: (scope, session) of what the person deleted elsewhere.
+    forgotten: what the person had forgotten here."""
 
     rules: clean.Rules
     now: datetime
     keep_text: bool = False
     deleted: Collection[tuple[str, str]] = ()
+    forgotten: Tombstones | None = None
+
+    def is_forgotten(self, message: Message, text: str) -> bool:
+        if not self.forgotten:
+            return False
+        key = content_key(message.scope, message.role, text)
+        return self.forgotten.is_forgotten(message.scope, message.session, key, message.at, text)
 
 
 def prepare(batch: Batch, how: How, latest: datetime = UNDATED) -> tuple[list[Prepared], Counter[str]]:
@@ -81,6 +90,8 @@ def prepare(batch: Batch, how: How, latest: datetime = UNDATED) -> tuple[list[Pr
         result = clean.clean(message, how.rules)
         if (message.scope, message.session) in how.deleted:
             result = clean.Dropped("deleted_session")
+        elif isinstance(result, clean.Kept) and how.is_forgotten(message, result.text):
+            result = clean.Dropped("forgotten")
         if isinstance(result, clean.Dropped):
             dropped[result.reason] += 1
             said = None

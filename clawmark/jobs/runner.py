@@ -1,4 +1,4 @@
-"""One pass of the jobs, under the lease: index, prune, vectors. What each commits stands, whatever ends the pass."""
+"""One pass of the jobs, under the lease: index, prune, vectors, extract. What each commits stands, whatever ends the pass."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from pathlib import Path
 import apsw
 
 from clawmark import clean
+from clawmark.belief import Belief
 from clawmark.embed import Embedder
-from clawmark.erase import finish
+from clawmark.erase import finish, forget_in_sidecar, settle
 from clawmark.errors import SourceAbsent, SourceBusy
+from clawmark.jobs.extract import Done, How, extract
 from clawmark.jobs.index import Tally, index, note_failure
 from clawmark.jobs.plan import Plan, note
 from clawmark.jobs.prune import forget_kept, prune, refresh_kept, refresh_stale
@@ -20,7 +22,7 @@ from clawmark.jobs.vectors import embed_pending
 from clawmark.model import Progress, SyncReport
 from clawmark.recall.excerpt import Reader
 from clawmark.source import Alternatives
-from clawmark.store import check, events, sessions, sidecar, streams, vectors
+from clawmark.store import check, events, sessions, sidecar, streams, tombstones, vectors
 from clawmark.store.copy import remove_leftovers
 from clawmark.store.db import checkpoint, lease, transaction
 
@@ -40,15 +42,20 @@ def run(
     embedder: Callable[[], Embedder | None],
     reader: Reader,
     *,
+    extraction: Callable[[], How | None],
+    secret: Callable[[], bytes],
     rules: clean.Rules,
     keep_text: bool,
     clock: Callable[[], datetime],
     rng: random.Random,
     wait_seconds: float,
     progress: Progress = no_progress,
+    most_batches: int | None = None,
+    hurry: bool = True,
 ) -> SyncReport:
     """Waits its turn up to `wait_seconds`, then DatabaseBusy.
 
+    extraction: who extracts facts, or None. most_batches, hurry: how much of what waits is extracted (`extract.extract`).
     embedder: chosen when its turn has come, since the pass before may have opened the first space.
     planned: what each of `groups` chose; without anything to read, nothing is embedded. A stream that cannot be read is a
     line of the report's failures, and nothing of its source is pruned in this pass. A busy source ends the pass with
@@ -82,6 +89,7 @@ def run(
                     clock=clock,
                     tally=tally,
                     progress=progress,
+                    secret=secret,
                     known_alone=not (is_read or goes_on),
                 )
             except SourceBusy as held:  # the other logs are none of it
@@ -91,6 +99,8 @@ def run(
                 pruned += prune(connection, path, source, listed, keep_text=keep_text, clock=clock)
         refresh_kept(connection, path, rules, clock())
         refresh_stale(connection, path, reader)
+        whole = not tally.failures and busy is None
+        _tend(connection, path, secret, clock(), log_is_whole=whole and bool(planned.reading))
         finish(connection, path)
         with transaction(connection, path):
             events.thin(connection)
@@ -98,11 +108,25 @@ def run(
         written = 0
         chosen = embedder() if planned.reading else None
         if chosen is not None:
-            whole = not tally.failures and busy is None
             written = embed_pending(
                 connection, path, chosen, reader, clock=clock, rng=rng, progress=progress, log_is_whole=whole
             )
         sidecar.save(connection, path, clock())
+        how = extraction() if busy is None else None
+        done = Done()
+        if how is not None:
+            done = extract(
+                connection,
+                path,
+                reader,
+                how,
+                secret=secret(),
+                clock=clock,
+                progress=progress,
+                most_batches=most_batches,
+                hurry=hurry,
+            )
+            sidecar.save(connection, path, clock())
         checkpoint(connection)
         pending = vectors.pending_by_reason(connection)
     if busy is not None:
@@ -115,7 +139,23 @@ def run(
         pending=sum(pending.values()),
         pruned=pruned + tally.withdrawn,
         failures=tuple(str(failure) for failure in tally.failures),
+        facts=done.facts,
+        proposed=done.proposed,
+        unasked=done.unasked,
     )
+
+
+def _tend(
+    connection: apsw.Connection, path: Path, secret: Callable[[], bytes], now: datetime, *, log_is_whole: bool
+) -> None:
+    """What becomes of statements with time, and of those whose messages were deleted."""
+    with transaction(connection, path):
+        belief = Belief(connection, secret(), now)
+        belief.run_out()
+        belief.fade()
+        tombstones.drop_expired(connection, belief.clock)
+        if log_is_whole and settle(connection, now):
+            forget_in_sidecar(connection, path, now)
 
 
 def reembed(

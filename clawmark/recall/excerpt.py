@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import apsw
 
 from clawmark import clean
 from clawmark.errors import SourceBusy, SourceError
-from clawmark.model import Gone, Message, Wanted, digest
+from clawmark.model import Excerpt, Gone, Message, Wanted, digest
 from clawmark.source import MessageSource
 from clawmark.store import kept, passages
 from clawmark.text import best_window, cut, split
@@ -157,6 +158,14 @@ class Reader:
             allowed = clean.clean(message, self._rules)
             self._cleaned[key] = None if isinstance(allowed, clean.Dropped) else split(allowed.text)
         return self._cleaned[key]
+
+
+def excerpt_of(live: Live, at: datetime | None = None) -> Excerpt:
+    """A message as an excerpt that nothing was asked for; at: when it was said, where that is known better."""
+    message = live.message
+    said_at = at or (message.at if message.dated else None)
+    text = excerpt(live.text, ())
+    return Excerpt(message.ref, live.source, message.session, message.role, said_at, text, 0.0, message.author)
 
 
 def excerpt(text: str, wanted: Iterable[str]) -> str:

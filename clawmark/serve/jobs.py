@@ -40,6 +40,9 @@ ASKED_PAUSE = 30.0
 GIVING_WAY = 0.25
 """Seconds a pass waits for prompts between two of its batches at most: a busy day must not stop it."""
 
+BATCHES = 5
+"""Batches of extraction in one pass: new messages are searchable before old ones are looked through."""
+
 NICE = 10
 NEVER = float("inf")
 
@@ -95,6 +98,7 @@ class Jobs:
         self._asked: list[Pass] = []
         self._messages = 0
         self._why = "start"
+        self._unasked = 0
         self._failures = 0
         self._failed_at = NEVER
         self._thread = threading.Thread(target=self._run, name="clawmark-jobs", daemon=True)
@@ -208,7 +212,8 @@ class Jobs:
             self.is_running = True
         outcome = Pass()
         try:
-            outcome.report = memory.sync(self._progress)
+            # What was just said may go on: then a few messages wait for more.
+            outcome.report = memory.sync(self._progress, most_batches=BATCHES, hurry=why != "messages")
         except Exception as failed:  # noqa: BLE001 - the job loop: a pass that fails must not be the last one
             outcome.failure = failed
         finally:
@@ -234,15 +239,22 @@ class Jobs:
         if self.failing:
             log.warning("jobs_work_again")
         self.failing, self._failures = "", 0
-        if report.read or report.vectors or report.pruned:
+        # What is left over is one more pass, as long as there is less of it each time.
+        if report.unasked > 0 and (report.unasked < self._unasked or not self._unasked):
+            self.nudge("extraction")
+        self._unasked = report.unasked
+        if report.read or report.vectors or report.pruned or report.facts or report.proposed:
             log.info(
-                "pass after=%s read=%d kept=%d vectors=%d pending=%d pruned=%d",
+                "pass after=%s read=%d kept=%d vectors=%d pending=%d pruned=%d facts=%d proposed=%d unasked=%d",
                 why,
                 report.read,
                 report.kept,
                 report.vectors,
                 report.pending,
                 report.pruned,
+                report.facts,
+                report.proposed,
+                report.unasked,
             )
 
     def _failed(self, failed: Exception, *, opening: bool) -> None:

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0: from a line to a request, and from an answer to a line. Pure.
+"""JSON-RPC 2.0: from a line to what it asks or answers, and back to a line. Pure.
 
 JSON is strict both ways: no NaN, no infinity; half a character becomes U+FFFD. No error shows what the line said.
 """
@@ -44,8 +44,17 @@ class Call:
     seconds: float | None
 
 
-def parsed(line: bytes | None) -> Call | None:
-    """The call in a line; None for an answer to a question of ours. Raises Failure, and `Misused` where its id is known."""
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one side answers. id None = one that no question of ours can have. failure None = `result` holds it."""
+
+    id: str | None
+    result: Any
+    failure: Failure | None
+
+
+def parsed(line: bytes | None) -> Call | Answer:
+    """What a line asks or answers. Raises Failure, and `Misused` where its id is known."""
     if line is None:
         raise Failure(INVALID, "a line of more than 1 MiB; send less at once")
     value = _json(line)
@@ -54,7 +63,7 @@ def parsed(line: bytes | None) -> Call | None:
     if not isinstance(value, dict):
         raise Failure(INVALID, "no request: an object is wanted")
     if "method" not in value and ("result" in value or "error" in value):
-        return None
+        return _answer(value)
     known = value.get("id")
     if "id" in value and (isinstance(known, bool) or not isinstance(known, int | str)):
         raise Failure(INVALID, "the id is neither a string nor a whole number")
@@ -91,6 +100,26 @@ def _call(value: dict[str, Any], id: Id | None) -> Call:
     return Call(method, params, id, min(deadline, LONGEST_DEADLINE * 1000) / 1000)  # a whole number may be no float
 
 
+def _answer(value: dict[str, Any]) -> Answer:
+    """An error in whatever form is an error; of its words none are kept but its stable code."""
+    known = value.get("id")
+    id = known if isinstance(known, str) else None
+    if "error" not in value:
+        return Answer(id, value["result"], None)
+    error = value["error"] if isinstance(value["error"], dict) else {}
+    code, data = error.get("code"), error.get("data")
+    stable = data.get("code") if isinstance(data, dict) else None
+    return Answer(
+        id,
+        None,
+        Failure(
+            code if isinstance(code, int) and not isinstance(code, bool) else FAULT,
+            "",
+            {"code": stable} if isinstance(stable, str) else None,
+        ),
+    )
+
+
 def _json(line: bytes) -> Any:
     try:
         text = line.decode("utf-8")
@@ -117,6 +146,10 @@ def _finite(digits: str) -> float:
     if number in (float("inf"), float("-inf")):
         raise ValueError(digits)
     return number
+
+
+def call_line(id: Id, method: str, params: Mapping[str, Any]) -> bytes:
+    return _line({"jsonrpc": "2.0", "id": id, "method": method, "params": dict(params)})
 
 
 def result_line(id: Id, result: Any) -> bytes:

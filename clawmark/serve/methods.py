@@ -1,4 +1,4 @@
-"""What can be asked of the resident process, and who answers it.
+"""What can be asked of the resident process, and who answers it; what it asks itself is given to whoever waits for it.
 
 Blocks have threads of their own: a status, a pass that is waited for or a slow tool never takes a prompt's place.
 """
@@ -22,6 +22,7 @@ from clawmark.serve import message, said
 from clawmark.serve.desk import Blocks, Desk
 from clawmark.serve.jobs import Jobs, told
 from clawmark.serve.message import Failure
+from clawmark.serve.outgoing import Outgoing, offers
 from clawmark.serve.peer import Peer
 from clawmark.serve.pool import Pool, Watchdog
 from clawmark.serve.request import Request
@@ -53,10 +54,11 @@ class Facts:
 
 
 class Methods:
-    def __init__(self, jobs: Jobs, facts: Facts) -> None:
+    def __init__(self, jobs: Jobs, facts: Facts, outgoing: Outgoing) -> None:
         self._prompts: set[Request] = set()
         self._jobs = jobs
         self._facts = facts
+        self._outgoing = outgoing
         self._blocks = Blocks(jobs)
         self._under_way: dict[tuple[Peer, message.Id], Request] = {}
         self._watchdog = Watchdog()
@@ -68,6 +70,7 @@ class Methods:
             "search": (others, self._search),
             "set": (others, self._set),
             "forget": (others, self._forget),
+            "review": (others, self._review),
             "status": (status, self._status),
             "reconcile": (reconcile, self._reconcile),
         }
@@ -103,15 +106,16 @@ class Methods:
             if wrong.id is not None:
                 peer.send(message.error_line(wrong.id, wrong.failure))
             return
-        if call is None:
-            return  # nothing was asked
-        if call.id is None:
+        if isinstance(call, message.Answer):
+            self._outgoing.answered(peer, call)
+        elif call.id is None:
             self._noticed(peer, call)
         else:
             self._asked(peer, call, call.id)
 
     def ended(self, peer: Peer) -> None:
-        """Nobody waits for what this side asked."""
+        """Nobody waits for what this side asked, nor is it asked any more."""
+        self._outgoing.ended(peer)
         for request in [request for request in list(self._under_way.values()) if request.peer is peer]:
             request.drop()
 
@@ -128,6 +132,8 @@ class Methods:
                 self._notify(call.params)
             except Failure as failure:
                 log.info("notice_refused reason=%s", failure.message)
+        elif call.method == "hello":
+            self._offered(peer, call)
 
     def _asked(self, peer: Peer, call: message.Call, id: message.Id) -> None:
         key = (peer, id)
@@ -136,6 +142,7 @@ class Methods:
             return
         request = Request(peer, call, id, self._over)
         if call.method == "hello":
+            self._offered(peer, call)
             request.answer(self._hello())
             return
         if call.method == "notify":
@@ -197,6 +204,10 @@ class Methods:
             "problem": self._jobs.problem,
         }
 
+    def _offered(self, peer: Peer, call: message.Call) -> None:
+        if self._outgoing.offered(peer, offers(call)):
+            self._jobs.nudge("offer")
+
     def _notify(self, params: Mapping[str, Any]) -> None:
         event = said.a_text(params, "event")
         if event == "messages":
@@ -252,6 +263,12 @@ class Methods:
         answer = tools.forget(memory, caller, said.a_text(request.params, "key"), _now())
         self._blocks.forget()
         _answer(request, answer)
+
+    def _review(self, request: Request) -> None:
+        from clawmark import tools
+
+        caller, memory = said.caller(request.params), self._memory()
+        _answer(request, tools.review(memory, caller, request.params.get("days")))
 
     def _reconcile(self, request: Request) -> None:
         from clawmark import tools

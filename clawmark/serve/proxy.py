@@ -2,6 +2,7 @@
 
 What is asked and not answered when the resident process goes away is answered here, so that nobody waits for it. Nor does
 anybody where it cannot be reached: what is asked meanwhile waits for a while, and is then answered with nothing to say.
+What the host offers is told to each resident process, and what one of them asked of the host ends with it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from typing import Literal
 
 from clawmark.serve import message
+from clawmark.serve.outgoing import offers
 from clawmark.serve.peer import Lines, Outlet, Stdio, read_some
 
 log = logging.getLogger("clawmark")
@@ -39,7 +41,9 @@ class Proxy:
         """wake: readable when the process is to end."""
         self._host = host
         self._wake = wake
+        self._offers: frozenset[str] = frozenset()
         self._under_way: set[message.Id] = set()
+        self._asked_of_host: set[str] = set()
         self._to_resident: Outlet | None = None
         self._held: list[tuple[float, message.Call, bytes]] = []
         """What came while there was nobody to pass it on to, and when it is answered here."""
@@ -67,6 +71,7 @@ class Proxy:
 
     def hand_over(self) -> None:
         """This process is the resident one from here on: what was asked of it waits at the host's pipes."""
+        self._host.early.extend(self._offer())
         self._host.early.extend(line for _, _, line in self._held)
         self._held = []
 
@@ -84,6 +89,8 @@ class Proxy:
         for descriptor in (self._host.inlet, connection.fileno(), self._wake):
             poller.register(descriptor, select.POLLIN)
         try:
+            for line in self._offer():
+                self._to_resident.send(line)
             held, self._held = self._held, []
             self._ask([line for _, _, line in held])
             while not gone:
@@ -92,8 +99,8 @@ class Proxy:
                     return "stopped"
                 if connection.fileno() in ready:
                     chunk = read_some(connection.fileno())
-                    for line in from_resident.feed(chunk):
-                        self._answer(line)
+                    for said in from_resident.feed(chunk):
+                        self._answer(said)
                     gone = gone or not chunk
                 if self._host.inlet in ready and not gone:
                     chunk = read_some(self._host.inlet)
@@ -117,8 +124,9 @@ class Proxy:
             if wrong.id is not None:
                 self._host.outlet.send(message.error_line(wrong.id, wrong.failure))
             return
-        if call is None or line is None:
-            return  # nothing was asked
+        if isinstance(call, message.Answer) or line is None:
+            return  # whoever asked it is gone
+        self._note_offers(call)
         seconds = PATIENCE if call.seconds is None else min(PATIENCE, call.seconds - MARGIN)
         if len(self._held) >= MOST_HELD:
             seconds = 0.0
@@ -135,29 +143,37 @@ class Proxy:
 
     def _ask(self, lines: list[bytes | None]) -> None:
         for line in lines:
+            said: message.Call | message.Answer | None
             try:
-                call = message.parsed(line)
+                said = message.parsed(line)
             except message.Misused:
-                call = None
+                said = None
             except message.Failure as failure:
                 if line is None:  # too long to be passed on
                     self._host.outlet.send(message.error_line(None, failure))
                     continue
-                call = None
+                said = None
             if line is None or self._to_resident is None:
                 continue
-            if call is not None and call.id is not None:
-                self._under_way.add(call.id)
+            if isinstance(said, message.Answer):
+                self._asked_of_host.discard(said.id or "")
+            elif said is not None:
+                self._note_offers(said)
+                if said.id is not None:
+                    self._under_way.add(said.id)
             self._to_resident.send(line)
 
     def _answer(self, line: bytes | None) -> None:
         if line is None:
             return
         try:
-            known = json.loads(line).get("id")
+            said = json.loads(line)
+            known, is_question = said.get("id"), "method" in said
         except (ValueError, AttributeError, RecursionError):
             return  # nothing but protocol is passed on
-        if isinstance(known, int | str):
+        if is_question and isinstance(known, str):
+            self._asked_of_host.add(known)
+        elif not is_question and isinstance(known, int | str):
             self._under_way.discard(known)
         self._host.outlet.send(line)
 
@@ -166,3 +182,14 @@ class Proxy:
         for known in self._under_way:
             self._host.outlet.send(message.error_line(known, failure))
         self._under_way.clear()
+        for asked in self._asked_of_host:
+            self._host.outlet.send(message.notice_line("cancel", {"id": asked}))
+        self._asked_of_host.clear()
+
+    def _note_offers(self, call: message.Call) -> None:
+        if call.method == "hello":
+            self._offers = offers(call)
+
+    def _offer(self) -> list[bytes]:
+        """What tells a resident process that was not there when the host said it."""
+        return [message.notice_line("hello", {"offers": sorted(self._offers)})] if self._offers else []

@@ -10,6 +10,7 @@ import contextlib
 import errno
 import logging
 import os
+import secrets
 import select
 import socket
 import sys
@@ -24,8 +25,10 @@ from clawmark import __version__
 from clawmark.client import is_ours
 from clawmark.errors import ClawmarkError
 from clawmark.serve import place
+from clawmark.serve.hostmodel import HostModel
 from clawmark.serve.jobs import Jobs
 from clawmark.serve.methods import Facts, Methods
+from clawmark.serve.outgoing import Outgoing
 from clawmark.serve.peer import Outlet, Peer, Stdio
 from clawmark.settings import Settings
 
@@ -71,7 +74,8 @@ class Resident:
             idle_seconds=settings.idle_hours * 3600,
             prompts_waiting=lambda: self._methods.prompts_waiting(),
         )
-        self._methods = Methods(self._jobs, Facts(database, datetime.now(UTC), self._count))
+        self._outgoing = Outgoing(f"clawmark-{secrets.token_hex(4)}")
+        self._methods = Methods(self._jobs, Facts(database, datetime.now(UTC), self._count), self._outgoing)
 
     def run(self, host: Stdio | None, idle_exit: float | None, ended: int) -> None:
         """Until its end is due. ended: written to when the host's pipe ends."""
@@ -106,6 +110,7 @@ class Resident:
                 self._ear.close()  # before the lock is free: it could be the next one's
         with contextlib.suppress(ClawmarkError):
             self._claim.write(None)
+        self._outgoing.close()  # the jobs may wait for a host's model
         if not self._jobs.stop(JOBS_SECONDS):
             log.info("the jobs are left in the middle of what they do")
         if self._jobs.memory is not None:
@@ -236,7 +241,7 @@ class Resident:
     def _opened(self) -> Memory:
         from clawmark.memory import Memory
 
-        return Memory.open(self._settings)
+        return Memory.open(self._settings, completer=HostModel(self._outgoing))
 
     def _announce(self, memory: Memory) -> None:
         status = memory.status()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -18,7 +20,18 @@ TYPES: Final = {
     "forget": "a fact was erased; its values are gone from all earlier events too",
     "hide": "an agent had a fact forgotten that nobody asked it to: it is shown nowhere, and stays until a person decides",
     "unhide": "a person took a hidden fact back",
-    "reject": "a fact was refused; detail holds the code, never the value",
+    "reject": "a statement was refused; detail holds the code or rule, with an extracted one a keyed hash and the length of "
+    "its value, never the value",
+    "propose": "a statement waits for the person; detail holds the proposal, the rule and how it stands to what is known",
+    "accept": "a person took a proposal on; detail holds the proposal, and whether and how it was changed",
+    "decline": "a person rejected a proposal, which leaves a tombstone for 180 days; detail holds the proposal",
+    "defer": "a person put a proposal off; detail holds the proposal",
+    "lapse": "nobody decided a proposal in time; detail holds it",
+    "supersede": "a fact gave way to one under another key, which detail names",
+    "decay": "a fact that was not stated for a year is hidden",
+    "withdraw": "an extracted fact was erased, since every message it rested on was deleted",
+    "injection_flag": "a person set what reads like an instruction; detail holds the rules",
+    "import": "facts of an exported file were brought in; detail holds the counts",
     "recall_skip": "a prompt was given no recall; source is the host, detail holds the session and the reason",
     "recall_empty": "nothing was found for a prompt; source is the host, detail holds the session",
     "recall_surfaced": "a block held excerpts; source is the host, detail holds the session, and each one's ref and score",
@@ -41,7 +54,9 @@ TYPES: Final = {
     "restore": "a backup took the place of the database; detail names it",
     "delete": "written by the TypeScript clawmark: a fact was hidden",
     "injection_blocked": "written by the TypeScript clawmark: a value was refused; the value itself is not carried over",
-    "extract_error": "written by the TypeScript clawmark: an answer was unreadable; its text is not carried over",
+    "extract_error": "what a model answered could not be used, or only in part; detail says why. Its text is nowhere",
+    "extract_unavailable": "nobody can be asked to extract facts now; detail says why",
+    "extract_available": "extraction works again",
 }
 """Every event type and what it records."""
 
@@ -131,15 +146,47 @@ def forgets(connection: apsw.Connection) -> frozenset[tuple[str, str, str]]:
     )
 
 
-def stated(connection: apsw.Connection) -> list[tuple[str, str, str]]:
-    """Scope, key and value of everything that the trail says of facts."""
+def stated(connection: apsw.Connection, scope: str | None = None) -> list[tuple[str, str, str]]:
+    """Scope, key and value of everything that the trail says of facts, of all scopes or of one."""
     return rows(
         connection,
-        "SELECT scope, memory_key, old_value FROM memory_events"
-        " WHERE scope IS NOT NULL AND memory_key IS NOT NULL AND old_value IS NOT NULL UNION"
-        " SELECT scope, memory_key, new_value FROM memory_events"
-        " WHERE scope IS NOT NULL AND memory_key IS NOT NULL AND new_value IS NOT NULL",
+        "SELECT scope, memory_key, old_value FROM memory_events WHERE scope IS NOT NULL AND (?1 IS NULL OR scope = ?1)"
+        " AND memory_key IS NOT NULL AND old_value IS NOT NULL UNION"
+        " SELECT scope, memory_key, new_value FROM memory_events WHERE scope IS NOT NULL AND (?1 IS NULL OR scope = ?1)"
+        " AND memory_key IS NOT NULL AND new_value IS NOT NULL",
+        (scope,),
     )
+
+
+def of_key(connection: apsw.Connection, key: str, scope: str) -> list[Event]:
+    """All that happened to a key, oldest first."""
+    found = rows(
+        connection,
+        "SELECT id, event_type, created_at, source, scope, memory_key, old_value, new_value, detail FROM memory_events"
+        " WHERE memory_key = ? AND scope = ? ORDER BY id",
+        (key, scope),
+    )
+    return [_event(row) for row in found]
+
+
+def scopes_of(connection: apsw.Connection, key: str) -> list[str]:
+    """Scopes in which something happened to a key."""
+    found = rows(
+        connection, "SELECT DISTINCT scope FROM memory_events WHERE memory_key = ? AND scope IS NOT NULL", (key,)
+    )
+    return sorted(row[0] for row in found)
+
+
+def noted_since(connection: apsw.Connection, number: int, scopes: Sequence[str]) -> list[str]:
+    """Keys that extraction stored or replaced by itself after event `number`, in these scopes, oldest first."""
+    found = rows(
+        connection,
+        "SELECT memory_key, min(id) FROM memory_events WHERE event_type IN ('create', 'update') AND id > ?1"
+        " AND source = 'extracted' AND scope IN (SELECT value FROM json_each(?2)) AND memory_key IS NOT NULL"
+        " GROUP BY memory_key ORDER BY 2",
+        (number, json.dumps(list(scopes))),
+    )
+    return [key for key, _ in found]
 
 
 def newest(connection: apsw.Connection) -> int:
@@ -162,16 +209,43 @@ def blank_values(connection: apsw.Connection, key: str, scope: str) -> None:
     )
 
 
-RECALL: Final = ("recall_skip", "recall_empty", "recall_surfaced")
-MOST_RECALLS: Final = 5_000
-"""How many events of recall are kept: there is one per prompt, and the trail of facts is worth more than they are."""
+def blank_key(connection: apsw.Connection, key: str, scope: str) -> None:
+    """Take the key itself out of every event of this fact: it is made of the value's words."""
+    connection.execute("UPDATE memory_events SET memory_key = NULL WHERE memory_key = ? AND scope = ?", (key, scope))
+
+
+def blank_scope(connection: apsw.Connection, scope: str) -> None:
+    """The same for everything of a scope."""
+    connection.execute(
+        "UPDATE memory_events SET memory_key = NULL, old_value = NULL, new_value = NULL, detail = NULL WHERE scope = ?", (scope,)
+    )
+
+
+def blank_before(connection: apsw.Connection, scope: str | None, before: datetime) -> None:
+    """The same for what happened before a time, but for values that still stand."""
+    connection.execute(
+        "UPDATE memory_events SET old_value = NULL, new_value = NULL WHERE (?1 IS NULL OR scope = ?1)"
+        " AND created_at < ?2 AND NOT EXISTS (SELECT 1 FROM facts f WHERE f.key = memory_events.memory_key"
+        " AND f.scope = memory_events.scope AND f.value = memory_events.new_value)",
+        (scope, before.isoformat()),
+    )
+
+
+OF_FACTS: Final = (
+    "create", "update", "reinforce", "forget", "hide", "unhide", "decay", "withdraw", "supersede", "accept", "decline",
+    "delete", "upgrade", "recover", "restore", "import",
+)  # fmt: skip
+"""What happened to facts: kept for good, while anything else is thinned."""
+MOST_NOISE: Final = 5_000
+"""How many events of each other type are kept: one run may refuse thousands of statements, and each prompt has one."""
 
 
 def thin(connection: apsw.Connection) -> None:
-    """Take away all but the newest events of recall. Belongs inside a transaction."""
-    for event_type in RECALL:
+    """Take away all but the newest events of each type that is not about what became of facts. Belongs inside a
+    transaction."""
+    for event_type in sorted(TYPES.keys() - set(OF_FACTS)):
         connection.execute(
             "DELETE FROM memory_events WHERE event_type = ?1 AND id <= (SELECT id FROM memory_events"
             " WHERE event_type = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",
-            (event_type, MOST_RECALLS),
+            (event_type, MOST_NOISE),
         )

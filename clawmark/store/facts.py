@@ -75,6 +75,16 @@ def scopes_of(connection: apsw.Connection, key: str) -> list[str]:
     return [row[0] for row in rows(connection, "SELECT scope FROM facts WHERE key = ? ORDER BY scope", (key,))]
 
 
+def is_hidden(connection: apsw.Connection, key: str, scope: str) -> bool:
+    found = rows(connection, "SELECT is_deleted FROM facts WHERE scope = ? AND key = ?", (scope, key))
+    return bool(found and found[0][0])
+
+
+def keys_of(connection: apsw.Connection, scope: str) -> list[str]:
+    """Keys that stand in a scope, hidden ones included."""
+    return [row[0] for row in rows(connection, "SELECT key FROM facts WHERE scope = ? ORDER BY key", (scope,))]
+
+
 def put(connection: apsw.Connection, fact: Fact) -> None:
     connection.execute(
         "INSERT INTO facts (key, value, confidence, source, updated_at, scope, created_at, observed_at, reinforced_at,"

@@ -39,6 +39,7 @@ from clawmark.store.db import (
     transaction,
     use_log,
 )
+from clawmark.store.tombstones import bury_stems
 from clawmark.text import cut, likeness
 
 WAIT_SECONDS: Final = 30.0
@@ -437,6 +438,7 @@ def _bury(
             for kind, hashed in facts.tombstones(secret(), SHARED, key, value):
                 if kind == "value" or by_somebody:
                     facts.bury(connection, kind, hashed, now)
+            bury_stems(connection, secret(), SHARED, value, now)
 
 
 # --- cursors and vectors ----------------------------------------------------------------------------------------------

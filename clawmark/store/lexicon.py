@@ -43,6 +43,22 @@ def _term(term: str) -> str:
     return f"{safe} *" if len(term) == 1 and not term.isascii() else safe
 
 
+def holding(
+    connection: apsw.Connection, terms: Sequence[str], scopes: Sequence[str] | None, limit: int | None
+) -> list[int]:
+    """Passages whose own words hold all of `terms`, by id; scopes None = all, limit None = all of them."""
+    if not terms:
+        return []
+    expression = f"own : ({' AND '.join(_term(term) for term in terms)})"
+    found = rows(
+        connection,
+        "SELECT lexicon.rowid FROM lexicon CROSS JOIN passages p ON p.id = lexicon.rowid WHERE lexicon MATCH ?1"
+        " AND (?2 IS NULL OR p.scope IN (SELECT value FROM json_each(?2))) ORDER BY lexicon.rowid LIMIT ?3",
+        (expression, None if scopes is None else json.dumps(list(scopes)), -1 if limit is None else limit),
+    )
+    return [row[0] for row in found]
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """What may be seen: scopes (None = all), a participant's words only in `session`, nothing else with only_session."""

@@ -200,7 +200,49 @@ HOSTS = (
     "CREATE INDEX sessions_by_time ON sessions (block_at)",
 )
 
-MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((2, SPINE), (3, ENGINE), (4, LOGS), (5, HOSTS))
+BELIEF = (
+    """CREATE TABLE evidence (
+        scope TEXT NOT NULL,
+        key TEXT NOT NULL,
+        value_hash BLOB NOT NULL,
+        content_key BLOB NOT NULL,
+        said_at INTEGER NOT NULL,
+        session TEXT NOT NULL,
+        is_gone INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (scope, key, value_hash, content_key, said_at)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX evidence_by_content ON evidence (content_key)",
+    """CREATE TABLE proposals (
+        id INTEGER PRIMARY KEY AUTOINCREMENT,
+        kind TEXT NOT NULL,
+        scope TEXT NOT NULL,
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        confidence REAL NOT NULL,
+        origin TEXT NOT NULL,
+        reason TEXT NOT NULL,
+        conflict TEXT NOT NULL,
+        against TEXT,
+        state TEXT NOT NULL,
+        observed_at TEXT NOT NULL,
+        created_at TEXT NOT NULL,
+        updated_at TEXT NOT NULL,
+        expires_at TEXT NOT NULL,
+        deferred_until TEXT
+    )""",
+    "CREATE INDEX proposals_by_state ON proposals (state, scope)",
+    """CREATE TABLE extracted (
+        content_key BLOB NOT NULL,
+        said_at INTEGER NOT NULL,
+        PRIMARY KEY (content_key, said_at)
+    ) WITHOUT ROWID""",
+    """CREATE TABLE horizons (
+        scope TEXT PRIMARY KEY,
+        before TEXT NOT NULL
+    ) WITHOUT ROWID""",
+)
+
+MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((2, SPINE), (3, ENGINE), (4, LOGS), (5, HOSTS), (6, BELIEF))
 LATEST = MIGRATIONS[-1][0]
 
 

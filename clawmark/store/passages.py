@@ -7,14 +7,14 @@ Times are milliseconds since 1970 UTC.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import apsw
 
 from clawmark.model import Origin, Role
-from clawmark.store.db import rows
+from clawmark.store.db import each, rows
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -473,6 +473,176 @@ def copied_into(connection: apsw.Connection, session: str, ids: Sequence[int]) -
         (json.dumps(list(ids)), session),
     )
     return {row[0] for row in found}
+
+
+def with_content(connection: apsw.Connection, content_keys: Collection[bytes]) -> list[int]:
+    """Every passage of every message with this content."""
+    found = rows(
+        connection,
+        "SELECT p.id FROM json_each(?) j CROSS JOIN passages p ON p.content_key = unhex(j.value) ORDER BY p.id",
+        (json.dumps(sorted({key.hex() for key in content_keys})),),
+    )
+    return [row[0] for row in found]
+
+
+def standing(connection: apsw.Connection, content_keys: Collection[bytes]) -> set[bytes]:
+    """Those of these contents that a passage still has."""
+    listed = json.dumps(sorted({key.hex() for key in content_keys}))
+    found = rows(
+        connection,
+        "SELECT DISTINCT p.content_key FROM json_each(?) j CROSS JOIN passages p ON p.content_key = unhex(j.value)",
+        (listed,),
+    )
+    return {row[0] for row in found}
+
+
+def of_scope(connection: apsw.Connection, scope: str) -> list[int]:
+    return [row[0] for row in rows(connection, "SELECT id FROM passages WHERE scope = ? ORDER BY id", (scope,))]
+
+
+def of_session(connection: apsw.Connection, session: str, scope: str | None) -> list[int]:
+    found = rows(
+        connection,
+        "SELECT p.id FROM conversations c JOIN passages p ON p.conversation_id = c.id"
+        " WHERE c.session = ?1 AND (?2 IS NULL OR c.scope = ?2) ORDER BY p.id",
+        (session, scope),
+    )
+    return [row[0] for row in found]
+
+
+def before(connection: apsw.Connection, at: datetime, scope: str | None) -> list[int]:
+    """What was said before a time, and what nobody dated."""
+    found = rows(
+        connection,
+        "SELECT id FROM passages WHERE (at < ?1 OR dated = 0) AND (?2 IS NULL OR scope = ?2) ORDER BY id",
+        (to_ms(at), scope),
+    )
+    return [row[0] for row in found]
+
+
+def places(connection: apsw.Connection) -> Iterator[tuple[int, str, str, bytes, int]]:
+    """(id, scope, session, content key, at) of every passage."""
+    return each(
+        connection,
+        "SELECT p.id, p.scope, c.session, p.content_key, p.at FROM passages p"
+        " JOIN conversations c ON c.id = p.conversation_id",
+    )
+
+
+def scopes(connection: apsw.Connection) -> list[str]:
+    return [row[0] for row in rows(connection, "SELECT DISTINCT scope FROM passages ORDER BY scope")]
+
+
+def scopes_of_session(connection: apsw.Connection, session: str, scope: str | None) -> list[tuple[str, str]]:
+    """(scope, session) under which a session was read."""
+    found = rows(
+        connection,
+        "SELECT scope, session FROM conversations WHERE session = ?1 AND (?2 IS NULL OR scope = ?2) UNION"
+        " SELECT scope, session FROM streams WHERE session = ?1 AND (?2 IS NULL OR scope = ?2) ORDER BY 1",
+        (session, scope),
+    )
+    return [(where, name) for where, name in found]
+
+
+def in_other_sessions(connection: apsw.Connection, ids: Sequence[int], session: str) -> list[int]:
+    """Those of `ids` of which another session holds a copy."""
+    found = rows(
+        connection,
+        "SELECT DISTINCT r.passage_id FROM json_each(?1) j CROSS JOIN passage_refs r ON r.passage_id = j.value"
+        " JOIN streams s ON s.id = r.stream_id WHERE s.session <> ?2 ORDER BY 1",
+        (json.dumps(list(ids)), session),
+    )
+    return [row[0] for row in found]
+
+
+def count_messages(connection: apsw.Connection, ids: Sequence[int]) -> int:
+    """How many messages these passages are of."""
+    found = rows(
+        connection,
+        "SELECT count(DISTINCT hex(p.content_key) || ':' || p.at) FROM json_each(?) j"
+        " CROSS JOIN passages p ON p.id = j.value",
+        (json.dumps(list(ids)),),
+    )
+    return int(found[0][0])
+
+
+# --- what extraction looks through ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A message of the owner behind the cursor of extraction. whole: it is one passage."""
+
+    id: int
+    scope: str
+    session: str
+    at: int
+    content_key: bytes
+    whole: bool
+
+
+def owners_after(connection: apsw.Connection, after: int, limit: int) -> list[Waiting]:
+    """The next messages of the owner, by their first passages' ids, that were not looked through yet."""
+    found = rows(
+        connection,
+        "SELECT p.id, p.scope, c.session, p.at, p.content_key, NOT EXISTS (SELECT 1 FROM passages o"
+        " WHERE o.content_key = p.content_key AND o.at = p.at AND o.part > 0)"
+        " FROM passages p JOIN conversations c ON c.id = p.conversation_id"
+        " WHERE p.id > ?1 AND p.origin = 'owner' AND p.part = 0"
+        " AND NOT EXISTS (SELECT 1 FROM extracted e WHERE e.content_key = p.content_key"
+        " AND e.said_at BETWEEN p.at - 600000 AND p.at + 600000)"
+        " ORDER BY p.id LIMIT ?2",
+        (after, limit),
+    )
+    return [Waiting(row[0], row[1], row[2], row[3], row[4], bool(row[5])) for row in found]
+
+
+def owners_since(connection: apsw.Connection, since: int) -> list[Waiting]:
+    """What the owner said since a time, by their first passages' ids, looked through or not."""
+    found = rows(
+        connection,
+        "SELECT p.id, p.scope, c.session, p.at, p.content_key, NOT EXISTS (SELECT 1 FROM passages o"
+        " WHERE o.content_key = p.content_key AND o.at = p.at AND o.part > 0)"
+        " FROM passages p JOIN conversations c ON c.id = p.conversation_id"
+        " WHERE p.at >= ? AND p.origin = 'owner' AND p.part = 0 ORDER BY p.id",
+        (since,),
+    )
+    return [Waiting(row[0], row[1], row[2], row[3], row[4], bool(row[5])) for row in found]
+
+
+def count_owners_after(connection: apsw.Connection, after: int) -> int:
+    """How many wait behind the cursor."""
+    found = rows(
+        connection,
+        "SELECT count(*) FROM passages p WHERE p.id > ? AND p.origin = 'owner' AND p.part = 0"
+        " AND NOT EXISTS (SELECT 1 FROM extracted e WHERE e.content_key = p.content_key"
+        " AND e.said_at BETWEEN p.at - 600000 AND p.at + 600000)",
+        (after,),
+    )
+    return int(found[0][0])
+
+
+def around(
+    connection: apsw.Connection, scope: str, session: str, first: int, last: int, before: int
+) -> list[tuple[int, int, bytes, int]]:
+    """(id, at, content key, part) of all that was said in a session from passage `first` to `last`, and of the `before`
+    passages in front of it, in the order in which it was said."""
+    found = rows(
+        connection,
+        "SELECT id, at, content_key, part FROM (SELECT p.id, p.at, p.content_key, p.part FROM conversations c"
+        " JOIN passages p ON p.conversation_id = c.id WHERE c.scope = ?1 AND c.session = ?2 AND p.id BETWEEN ?3 AND ?4"
+        " UNION ALL SELECT * FROM (SELECT p.id, p.at, p.content_key, p.part FROM conversations c"
+        " JOIN passages p ON p.conversation_id = c.id WHERE c.scope = ?1 AND c.session = ?2 AND p.id < ?3"
+        " ORDER BY p.id DESC LIMIT ?5)) ORDER BY at, id",
+        (scope, session, first, last, before),
+    )
+    return [(row_id, at, key, part) for row_id, at, key, part in found]
+
+
+def newest_at(connection: apsw.Connection) -> datetime | None:
+    """When the newest dated message was said that was ever kept; None = there was none."""
+    found = rows(connection, "SELECT max(newest) FROM streams")
+    return None if found[0][0] is None else from_ms(found[0][0])
 
 
 def count(connection: apsw.Connection) -> int:

@@ -29,6 +29,7 @@ from clawmark.errors import DatabaseBusy, DatabaseDamaged, DatabaseError, Databa
 from clawmark.store import carry, check, cursors, db, events, facts, files, keyfile, migrations, sidecar, vectors
 from clawmark.store.copy import PART, RESTORING, finish_key_change
 from clawmark.store.sidecar import Row
+from clawmark.store.tombstones import STEM
 
 MARKS = (
     ".damaged-", ".rebuilt-", ".orphan-", ".facts-", ".backup-", ".replaced-", ".schema-1-", RESTORING, PART,
@@ -553,7 +554,7 @@ def _readable(connection: apsw.Connection, table: str) -> tuple[list[Row], bool]
     found: list[Row] = []
     is_whole = True
     try:
-        if table == "deleted_sessions" and not db.rows(
+        if table not in ("facts", "tombstones") and not db.rows(
             connection, "SELECT 1 FROM sqlite_schema WHERE name = ?", (table,)
         ):
             return [], True  # a file of an earlier version
@@ -621,9 +622,21 @@ def _pieces(path: Path, kept: sidecar.Sidecar | None, salvage: Salvage) -> dict[
             )
 
         found = {place: row for place, row in found.items() if not is_forgotten(row)}
+    else:
+
+        def is_forgotten(row: Row) -> bool:
+            return False
+
     sessions = [] if kept is None else _usable(kept, "deleted_sessions")
     sessions += salvage.tables["deleted_sessions"]
-    return {"facts": list(found.values()), "tombstones": list(tombstones.values()), "deleted_sessions": sessions}
+    pieces = {"facts": list(found.values()), "tombstones": list(tombstones.values()), "deleted_sessions": sessions}
+    for table in ("horizons", "evidence", "proposals"):
+        kept_rows = [] if kept is None else _usable(kept, table)
+        pieces[table] = (
+            salvage.tables[table] + kept_rows
+        )  # of two with one key the later file's goes in first, and stays
+    pieces["proposals"] = [row for row in pieces["proposals"] if not is_forgotten(row)]
+    return pieces
 
 
 def _usable(kept: sidecar.Sidecar, table: str) -> list[Row]:
@@ -633,4 +646,5 @@ def _usable(kept: sidecar.Sidecar, table: str) -> list[Row]:
 
 def _counted(tables: dict[str, list[Row]]) -> str:
     live = sum(not row.get("is_deleted") for row in tables.get("facts", []))
-    return f"{live} fact{'' if live == 1 else 's'} and {len(tables.get('tombstones', []))} tombstones"
+    buried = sum(not row["kind"].startswith(STEM) for row in tables.get("tombstones", []))
+    return f"{live} fact{'' if live == 1 else 's'} and {buried} tombstones"

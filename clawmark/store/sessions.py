@@ -100,6 +100,11 @@ def prune(connection: apsw.Connection, before: datetime) -> None:
     connection.execute("DELETE FROM sessions WHERE block_at < ?", (to_ms(before),))
 
 
+def remove(connection: apsw.Connection, scope: str) -> None:
+    """Forget what sessions of a scope were shown."""
+    connection.execute("DELETE FROM sessions WHERE scope = ?", (scope,))
+
+
 def marks(secret: bytes, facts: Iterable[Fact]) -> list[str]:
     """What stands for a fact as it was shown: another value, or another writer's word, is another mark."""
     return [

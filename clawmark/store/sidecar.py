@@ -21,7 +21,7 @@ from typing import Any
 import apsw
 
 from clawmark.errors import DatabaseDamaged, DatabaseError
-from clawmark.store import events, facts, files
+from clawmark.store import events, facts, files, proposals
 from clawmark.store.db import explained, opened, rows, system_explained, time_of, transaction
 
 VERSION = 1
@@ -32,6 +32,12 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     ),
     "tombstones": ("hash", "kind", "created_at", "expires_at"),
     "deleted_sessions": ("scope", "session", "source", "host", "deleted_at"),
+    "horizons": ("scope", "before"),
+    "evidence": ("scope", "key", "value_hash", "content_key", "said_at", "session", "is_gone"),
+    "proposals": (
+        "id", "kind", "scope", "key", "value", "confidence", "origin", "reason", "conflict", "against", "state",
+        "observed_at", "created_at", "updated_at", "expires_at", "deferred_until",
+    ),
 }  # fmt: skip
 """What is kept: each table and its columns, the key included."""
 
@@ -213,10 +219,22 @@ def is_usable(table: str, row: Row) -> bool:
     """Whether the rest of the program can live with this row, whatever file it was read from."""
     try:
         for column, value in row.items():
-            if column == "expires_at" and value is None:
+            if column in ("expires_at", "deferred_until") and value is None and table != "facts":
                 continue
-            if column.endswith("_at"):
+            if (column.endswith("_at") and column != "said_at") or column in ("deferred_until", "before"):
                 time_of(value)
+        if table == "horizons":
+            return isinstance(row["scope"], str)
+        if table == "evidence":
+            has_place = all(isinstance(row[column], str) for column in ("scope", "key", "session"))
+            is_known = all(isinstance(row[column], bytes) for column in ("value_hash", "content_key"))
+            return has_place and is_known and is_time(row["said_at"]) and row["is_gone"] in (0, 1)
+        if table == "proposals":
+            texts = all(isinstance(row[column], str) for column in ("origin", "reason"))
+            against = row["against"] is None or isinstance(row["against"], str)
+            cells = (row[column] for column in ("kind", "scope", "key", "value", "confidence", "state"))
+            is_one = row["conflict"] in proposals.CONFLICTS and proposals.is_one(*cells)
+            return texts and against and is_one and isinstance(row["id"], int)
         if table == "deleted_sessions":
             return all(isinstance(row[column], str) for column in TABLES[table])
         if table == "tombstones":
@@ -225,6 +243,11 @@ def is_usable(table: str, row: Row) -> bool:
         return is_said and row["is_deleted"] in (0, 1)
     except (KeyError, apsw.CorruptError):
         return False
+
+
+def is_time(value: Any) -> bool:
+    """Whether it is a number of milliseconds that a date can be made of."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 250_000_000_000_000
 
 
 def insert(connection: apsw.Connection, tables: Mapping[str, Iterable[Row]]) -> None:

@@ -47,6 +47,9 @@ def answer(asked: dict[str, Any]) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         if "fault" in prompt:
             return say({"id": number, "error": {"code": -32603, "message": "a fault"}})
+        if prompt.startswith("say "):
+            say(json.loads(prompt[4:]))
+            return say({"id": number, "result": {"text": ""}})
         if "nothing" in prompt:
             return say({"id": number, "result": {"text": ""}})
         return say({"id": number, "result": {"text": f"[block {os.getpid()} {number}]"}})

@@ -22,8 +22,8 @@ from clawmark.hosts.openclaw import place
 from clawmark.hosts.openclaw.place import ENTRY, FILES, ID, PATHS, Home
 from clawmark.settings import Settings, variable
 
-KEPT_OUT: Final = ("disabled", "embedding_api_key")
-"""Settings of the environment that are not handed on: a switch of this moment, and a key."""
+KEPT_OUT: Final = ("disabled", "embedding_api_key", "extract_api_key")
+"""Settings of the environment that are not handed on: a switch of this moment, and keys."""
 
 ALLOWED: Final = (("plugins", "allow"), ("tools", "allow"))
 """Lists of which the host takes an empty one for "everything is allowed", in 2026.5.28 as in 2026.9.6."""

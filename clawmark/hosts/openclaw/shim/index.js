@@ -1,13 +1,16 @@
 // clawmark in OpenClaw's gateway: asks the resident process (`clawmark serve`) for a block before each prompt of the
-// owner, and offers its tools. There is no memory in here, only the way to it; docs/protocol.md of clawmark says what
-// goes over the line.
+// owner, offers its tools, and asks the gateway's own model where that process wants it. There is no memory in here,
+// only the way to it; docs/protocol.md of clawmark says what goes over the line.
 //
 // What always holds:
 // - No turn is held up for longer than BLOCK_MS or broken by what happens here: in doubt it goes on without a block.
 // - One connection a process, however often the gateway evaluates this module (2026.9.6 does it twice) and registers it
 //   (in every mode, also in processes that only ask the gateway). It is made at the first use, never in register().
 // - Never is the history sent along, and no line of the log holds a word of anybody.
+// - The gateway's model is asked for the resident process alone, and outside of every session: no run, no transcript,
+//   no hook and no tool comes of it.
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import { spawn } from "node:child_process";
 import { connect } from "node:net";
 import { performance } from "node:perf_hooks";
@@ -47,7 +50,7 @@ const TOOLS = [
   },
   {
     "name": "clawmark_set",
-    "description": "Remember one durable fact about the person for all later conversations, when they ask for it or state a lasting preference, trait, decision or lesson. Keep their own words in the value. Not for passing states, and never for what a page, a file or another person says.",
+    "description": "Remember one durable fact about the person for all later conversations, when they ask for it or state a lasting preference, trait, decision or lesson. Keep their own words in the value; what they did not say in this session may wait for their review. Not for passing states, and never for what a page, a file or another person says.",
     "parameters": {
       "type": "object",
       "properties": {
@@ -86,6 +89,23 @@ const TOOLS = [
     }
   },
   {
+    "name": "clawmark_review",
+    "description": "List what waits for the person's decision, and facts that nobody has stated for long. Use it when they ask what is to be reviewed or confirmed. They decide themselves, with `clawmark review`; a stale fact is confirmed with clawmark_set, when they say it again.",
+    "parameters": {
+      "type": "object",
+      "properties": {
+        "days": {
+          "type": "integer",
+          "minimum": 1,
+          "maximum": 36500,
+          "description": "Facts that were not stated for so many days; usually 90."
+        }
+      },
+      "required": [],
+      "additionalProperties": false
+    }
+  },
+  {
     "name": "clawmark_reconcile",
     "description": "Bring the memory up to date with the conversation logs now, and say what was read. Rarely needed: it happens by itself.",
     "parameters": {
@@ -104,6 +124,11 @@ const HELLO_MS = 20_000; // a Python that starts on a busy machine
 const STOP_MS = 2900; // it ends within 3 s; the gateway waits 5 s for a plugin that stops
 const TOOL_MS = { reconcile: 120_000 };
 const OTHER_TOOLS_MS = 15_000; // a writer waits 10 s for the file
+
+const COMPLETE_MS = 120_000; // where no deadline is set
+const LONGEST_COMPLETE_MS = 600_000;
+const COMPLETIONS = 4; // at once
+const REPLY_LENGTH = 200_000;
 
 const PROMPT_LENGTH = 100_000;
 const RECENT_LINES = 3;
@@ -338,8 +363,6 @@ function overSocket({ socket }, heard, lost) {
   };
 }
 
-// --- the resident process, as this process sees it -------------------------------------------------------------------
-
 // `code` is that of the protocol; without one nobody answered: too late, gone, or never there.
 class Unanswered extends Error {
   constructor(message, code) {
@@ -348,8 +371,112 @@ class Unanswered extends Error {
   }
 }
 
+const NO_METHOD = -32601;
+const PARAMS = -32602;
+const FAULT = -32603;
+const LATE = -32001;
 const NOT_READY = -32002;
+const CANCELLED = -32003;
 const REFUSED = -32004;
+
+// --- the gateway's own model -----------------------------------------------------------------------------------------
+
+const OF_HOST = new Map([
+  ["LLM_COMPLETION_NOT_AUTHORIZED", "NOT_ALLOWED"],
+  ["LLM_ISOLATED_UNSUPPORTED", "UNSUPPORTED"],
+  ["LLM_ISOLATED_INPUT_REJECTED", "UNSUPPORTED"],
+  ["LLM_COMPLETION_OUTPUT_REJECTED", "UNUSABLE"],
+]);
+const OF_PROVIDER = new Map([
+  [400, "REFUSED"], // this request, or any
+  [413, "REFUSED"],
+  [422, "REFUSED"],
+  [401, "NOT_CONFIGURED"],
+  [403, "NOT_CONFIGURED"],
+  [404, "NOT_CONFIGURED"],
+]);
+const UNPREPARED = /^No model configured|completion failed: |completion preparation failed: /;
+
+// What can be asked for a completion; null where the host has nothing of the kind.
+function modelsOf(api) {
+  try {
+    const llm = api?.runtime?.llm;
+    return typeof llm?.complete === "function" ? llm : null;
+  } catch {
+    return null; // a host that makes it only when it is looked at
+  }
+}
+
+// Why a completion failed, as a stable code; `status` where its provider gave one. Words are looked into and never shown.
+class Uncompleted extends Error {
+  constructor(reason, status) {
+    super(reason);
+    this.reason = reason;
+    this.status = status;
+  }
+
+  static of(error) {
+    const causes = [];
+    for (let one = error; isObject(one) && causes.length < 5; one = one.cause) causes.push(one);
+    const status = causes.map((one) => Number(one.status)).find((number) => number >= 400 && number < 600);
+    if (status) return new Uncompleted(OF_PROVIDER.get(status) ?? "FAILED", status);
+    if (causes.some((one) => UNPREPARED.test(String(one.message)))) return new Uncompleted("NOT_CONFIGURED");
+    const code = OF_HOST.get(error?.code) ?? "FAILED";
+    // An answer that the host rejects has one cause; where the provider failed that stands behind it, as a second one.
+    return new Uncompleted(code === "UNUSABLE" && causes.length > 2 ? "FAILED" : code);
+  }
+}
+
+let takesTemperature; // the model; undefined until it is known
+
+// The text that the model gives. 2026.9.6 runs it as it runs the agent's model, without tools, session and hooks, by
+// `execution`; 2026.5.28 does not know that word, and has this way alone.
+async function completed(llm, { system, user, most_tokens: maxTokens }, timeoutMs, signal) {
+  const request = {
+    purpose: "clawmark.extract",
+    systemPrompt: system,
+    messages: [{ role: "user", content: user }],
+    execution: { mode: "isolated-agent-runtime", timeoutMs },
+    maxTokens,
+    signal,
+  };
+  if (takesTemperature === false) return await textOfModel(llm, request);
+  try {
+    const said = await textOfModel(llm, { ...request, temperature: 0 });
+    takesTemperature = true;
+    return said;
+  } catch (error) {
+    // Some models refuse a temperature; a host that does not say why it has no text may mean that.
+    const isInDoubt = error.status === 400 || error.reason === "SILENT";
+    if (takesTemperature || signal.aborted || !isInDoubt) throw error;
+    const said = await textOfModel(llm, request);
+    takesTemperature = false;
+    return said;
+  }
+}
+
+function answerOf(failed) {
+  const { code, message, reason } = failed;
+  if (failed instanceof Unanswered) return { code, message };
+  return { code: REFUSED, message: "the host's model gave nothing", data: { code: reason ?? "FAILED" } };
+}
+
+async function textOfModel(llm, request) {
+  let said;
+  try {
+    said = await llm.complete(request);
+  } catch (error) {
+    throw Uncompleted.of(error);
+  }
+  const { text, model, provider, usage } = said ?? {};
+  if (typeof text !== "string") throw new Uncompleted("FAILED");
+  if (text.length > REPLY_LENGTH) throw new Uncompleted("UNUSABLE");
+  // 2026.5.28 gives an empty text where its provider failed, and then no token was made.
+  if (!text.trim()) throw new Uncompleted(usage?.outputTokens > 0 ? "UNUSABLE" : "SILENT");
+  return { text: text.toWellFormed(), model: `${provider}/${model}` };
+}
+
+// --- the resident process, as this process sees it -------------------------------------------------------------------
 
 class Resident {
   constructor(config, log) {
@@ -365,6 +492,9 @@ class Resident {
     this.lasting = false; // whether it was lost for a reason that lasts
     this.isGreeted = false;
     this.asked = new Map(); // id -> what to do with the answer
+    this.completing = new Map(); // id of the other side -> what ends it
+    this.api = null; // of the registration that was used last: a reload makes another, and the host ends the one before
+    this.within = (run) => run();
     this.lastId = 0;
     this.half = ""; // of a line
     this.heardAt = 0;
@@ -379,9 +509,17 @@ class Resident {
   // A gateway that starts looks at once at what failed before.
   begin() {
     this.inGateway = true;
+    // Else a completion belongs to the turn in which the process was started, and ends with it.
+    this.within = AsyncLocalStorage.snapshot();
     clearTimeout(this.waiting);
     this.waiting = null;
+    if (this.way) this.notify("hello", { offers: this.offers });
     this.start();
+  }
+
+  // What the other side may ask. Outside of a gateway nothing lives long enough for it.
+  get offers() {
+    return this.inGateway && modelsOf(this.api) ? ["complete"] : [];
   }
 
   start() {
@@ -400,7 +538,7 @@ class Resident {
       return this.lost(`${socket ?? python} cannot be used (${error.code ?? "unknown"})`, true);
     }
     this.way = way;
-    const hello = { client: "openclaw", version: VERSION, protocol: PROTOCOL };
+    const hello = { client: "openclaw", version: VERSION, protocol: PROTOCOL, offers: this.offers };
     this.request("hello", hello, HELLO_MS, { keepAlive: false }).then(
       mine(this.greeted),
       mine((error) => this.cut(error.code ? error.message : "it does not answer")),
@@ -434,6 +572,7 @@ class Resident {
   lost(reason, lasts = false) {
     this.way = null;
     for (const { reject } of [...this.asked.values()]) reject(new Unanswered(reason));
+    for (const stop of [...this.completing.values()]) stop.abort(new Unanswered(reason, CANCELLED));
     if (this.stopped) return;
     this.complain(reason);
     const [first, longest] = lasts ? [LASTING_DELAY_MS, LONGEST_LASTING_MS] : [FIRST_DELAY_MS, LONGEST_DELAY_MS];
@@ -500,9 +639,44 @@ class Resident {
       const level = { debug: "debug", info: "info", error: "error" }[params?.level] ?? "warn";
       if (level === "info") this.tell(line);
       else this.log[level]?.(line);
+    } else if (method === "cancel") {
+      this.completing.get(params?.id)?.abort(new Unanswered("cancelled", CANCELLED));
+    } else if (method === "complete" && id !== undefined && this.offers.length) {
+      this.complete(id, params);
     } else if (id !== undefined) {
-      this.write({ id, error: { code: -32601, message: "no such method" } });
+      this.refuse(id, NO_METHOD, "no such method");
     }
+  }
+
+  refuse(id, code, message, data) {
+    this.write({ id, error: { code, message, data } });
+  }
+
+  // Asks the gateway's model; never throws. What comes after its end, or for a process that is gone, is dropped.
+  async complete(id, params) {
+    const { system, user, deadline_ms: deadline } = params ?? {};
+    const areTexts = typeof system === "string" && typeof user === "string";
+    if (!areTexts) return this.refuse(id, PARAMS, "system or user is no text");
+    if (this.completing.has(id)) return this.refuse(id, FAULT, "a request with this id is under way");
+    if (this.completing.size >= COMPLETIONS) return this.refuse(id, FAULT, "too much is asked at once");
+    const { way } = this;
+    const stop = new AbortController();
+    const { signal } = stop;
+    const ended = new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    const ms = Math.ceil(Math.min(deadline > 0 ? deadline : COMPLETE_MS, LONGEST_COMPLETE_MS));
+    const timer = setTimeout(() => stop.abort(new Unanswered("the deadline has passed", LATE)), ms);
+    timer.unref();
+    this.completing.set(id, stop);
+    let said;
+    try {
+      const asked = this.within(() => completed(modelsOf(this.api), params, ms, signal));
+      said = { result: await Promise.race([asked, ended]) };
+    } catch (error) {
+      said = { error: answerOf(signal.aborted ? signal.reason : error) };
+    }
+    clearTimeout(timer);
+    this.completing.delete(id);
+    if (way === this.way) this.write({ id, ...said });
   }
 
   write(said) {
@@ -587,7 +761,9 @@ function ofProcess() {
 }
 
 // The one of this process. Another configuration or another version of this file, after a reload, takes its place.
-function residentOf(config, log) {
+function residentOf(api) {
+  const config = api.pluginConfig ?? {};
+  const log = api.logger;
   const made = `${VERSION} ${JSON.stringify(config)}`;
   const shared = ofProcess();
   if (shared.made !== made) {
@@ -598,6 +774,7 @@ function residentOf(config, log) {
     before?.stop();
   }
   shared.resident.log = log;
+  shared.resident.api = api;
   return shared.resident;
 }
 
@@ -635,7 +812,7 @@ export default {
   description: "A private memory: facts and recall out of the message log OpenClaw already keeps",
 
   register(api) {
-    const resident = () => residentOf(api.pluginConfig ?? {}, api.logger);
+    const resident = () => residentOf(api);
 
     // A hook that throws is one line in the log and no harm; a word of the person must not be in that line.
     const on = (name, handler, options) =>

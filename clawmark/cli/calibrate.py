@@ -1,0 +1,201 @@
+"""`calibrate`: what extraction would make of the last weeks, and how often the person agreed with it.
+
+A dry run writes nothing. A threshold is recommended from decisions that a person made, never from what a model says of
+itself, and only where there are enough of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from clawmark.cli.common import JSON, complain, opened, print_json
+
+if TYPE_CHECKING:
+    from clawmark.facts.gate import Ruling
+    from clawmark.model import Event
+
+TARGET = 0.7
+"""Of what was decided, as much should be accepted."""
+ENOUGH, ENOUGH_ABOVE = 20, 5
+"""Decisions from which on a threshold is recommended, and how many of them must lie at or above it."""
+MOST_EVENTS = 100_000
+MOST_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What a person decided about statements that waited. edited: accepted in other words or under another key."""
+
+    accepted: int
+    edited: int
+    rejected: int
+
+    @property
+    def rate(self) -> float | None:
+        """Accepted of all; None where nothing was decided."""
+        decided = self.accepted + self.rejected
+        return self.accepted / decided if decided else None
+
+    def as_json(self) -> dict[str, Any]:
+        rate = None if self.rate is None else round(self.rate, 3)
+        return {
+            "accepted": self.accepted,
+            "edited": self.edited,
+            "rejected": self.rejected,
+            "rate": rate,
+            "target": TARGET,
+        }
+
+
+def decisions(trail: Sequence[Event], since: datetime) -> Decisions:
+    """Out of the events since then. To have a fact forgotten is no judgement about extraction."""
+    accepted = edited = rejected = 0
+    for event in trail:
+        if event.created_at < since or event.event_type not in ("accept", "decline"):
+            continue
+        detail = _detail(event)
+        if detail.get("way") == "forget" or detail.get("rule") == "unasked":
+            continue
+        if event.event_type == "decline":
+            rejected += 1
+        else:
+            accepted += 1
+            edited += detail.get("edited") is True
+    return Decisions(accepted, edited, rejected)
+
+
+def _detail(event: Event) -> dict[str, Any]:
+    try:
+        found = json.loads(event.detail or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def recommended(labelled: Sequence[tuple[float, bool]]) -> float | None:
+    """The lowest confidence from which on a person accepted as much as the target says; None where there is none, or where
+    too little was decided to tell. labelled: confidence, and whether it was accepted."""
+    if len(labelled) < ENOUGH:
+        return None
+    for threshold in sorted({confidence for confidence, _ in labelled}):
+        above = [accepted for confidence, accepted in labelled if confidence >= threshold]
+        if len(above) >= ENOUGH_ABOVE and sum(above) / len(above) >= TARGET:
+            return threshold
+    return None
+
+
+@click.command()
+@click.option("--facts", is_flag=True, help="Extraction: a dry run, and what was decided.")
+@click.option(
+    "--days",
+    type=click.IntRange(1, 3650),
+    default=30,
+    show_default=True,
+    help="How far back: what was said, and what was decided.",
+)
+@JSON
+def calibrate(facts: bool, days: int, as_json: bool) -> None:
+    """Try extraction over what was said lately, without writing anything, and compare with what was decided."""
+    from datetime import UTC
+
+    from clawmark.errors import UsageError
+    from clawmark.store import db, portable
+
+    if not facts:
+        raise UsageError("say what: --facts.")
+    since = datetime.now(UTC) - timedelta(days=days)
+    with opened() as memory:
+        if memory.extraction_is_off():
+            raise UsageError(
+                "CLAWMARK_EXTRACT_URL is `off`, so nothing is extracted; set or remove it, then try again."
+            )
+        extractor, threshold = memory.extraction().name, memory.settings.confidence_threshold
+        rulings = memory.dry_run(days)
+        decided = decisions(memory.events(MOST_EVENTS), since)
+        with db.explained(memory.path), db.opened(memory.path, readonly=True) as connection:
+            labelled = [
+                (confidence, state == "accepted")
+                for _, confidence, state, at in portable.decided(connection)
+                if datetime.fromisoformat(at) >= since
+            ]
+    advised = recommended(labelled)
+    if as_json:
+        return print_json(
+            {
+                "days": days,
+                "extractor": extractor,
+                "counts": _counts(rulings),
+                "rulings": [_ruling(scope, ruling) for scope, ruling in rulings],
+                "decisions": decided.as_json(),
+                "labelled": len(labelled),
+                "threshold": threshold,
+                "recommended": advised,
+            }
+        )
+    _show_rulings(rulings, extractor, days)
+    _show_decisions(decided, len(labelled), threshold, advised)
+
+
+def _counts(rulings: Sequence[tuple[str, Ruling]]) -> dict[str, dict[str, int]]:
+    """Outcome → rule → how many."""
+    found: dict[str, Counter[str]] = {"store": Counter(), "propose": Counter(), "refuse": Counter()}
+    for _, ruling in rulings:
+        found.setdefault(ruling.outcome, Counter())[ruling.rule] += 1
+    return {outcome: dict(sorted(rules.items())) for outcome, rules in found.items()}
+
+
+def _ruling(scope: str, ruling: Ruling) -> dict[str, Any]:
+    return {
+        "scope": scope,
+        "outcome": ruling.outcome,
+        "rule": ruling.rule,
+        "key": ruling.key,
+        "value": _value(ruling),
+        "confidence": ruling.confidence,
+    }
+
+
+def _value(ruling: Ruling) -> str:
+    """What would be stored or wait; of what is refused the words are nobody's business."""
+    from clawmark.guard.markers import defuse
+    from clawmark.guard.secrets import mask
+
+    return "" if ruling.outcome == "refuse" else mask(defuse(ruling.value))
+
+
+def _show_rulings(rulings: Sequence[tuple[str, Ruling]], extractor: str, days: int) -> None:
+    counts = _counts(rulings)
+    click.echo(f"extractor  {extractor}, over the last {days} days; nothing was written")
+    for outcome, word in (("store", "stored"), ("propose", "proposed"), ("refuse", "refused")):
+        rules = ", ".join(f"{rule} {number}" for rule, number in counts[outcome].items() if rule)
+        click.echo(f"{word:<9}  {sum(counts[outcome].values())}{f': {rules}' if rules else ''}")
+    shown = [(scope, ruling) for scope, ruling in rulings if ruling.outcome != "refuse"]
+    for scope, ruling in shown[:MOST_SHOWN]:
+        click.echo(f"  {ruling.outcome:<7}  {ruling.key}: {_value(ruling)}  ({scope}, {ruling.confidence:.2f})")
+    if len(shown) > MOST_SHOWN:
+        click.echo(f"  and {len(shown) - MOST_SHOWN} more; --json lists all")
+
+
+def _show_decisions(decided: Decisions, labelled: int, threshold: float, advised: float | None) -> None:
+    if decided.rate is None:
+        click.echo("decided    nothing yet; `clawmark review` shows what waits")
+    else:
+        click.echo(
+            f"decided    {decided.accepted + decided.rejected}: {decided.accepted} accepted ({decided.edited} edited), "
+            f"{decided.rejected} rejected; {decided.rate:.0%} accepted, {TARGET:.0%} wanted"
+        )
+    if labelled < ENOUGH:
+        click.echo(f"threshold  {threshold:g}; with {ENOUGH} decisions one can be recommended, there are {labelled}")
+    elif advised is None:
+        complain(
+            f"from no confidence on are {TARGET:.0%} accepted; keep CLAWMARK_PROMOTE=review, or ask another model."
+        )
+    else:
+        click.echo(f"threshold  {threshold:g}; CLAWMARK_CONFIDENCE_THRESHOLD={advised:g} fits what was decided")

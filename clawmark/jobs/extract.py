@@ -1,0 +1,418 @@
+"""Extract: what the owner said since the last time becomes facts, proposals and events, together with the cursor.
+
+Messages are taken in the order in which they were indexed, one session at a time, read back from their log and judged by
+the gate; what an extractor claims is never believed by itself. The model is asked outside the transaction; what came of a
+batch, the utterances it covered and the cursor commit in one. An utterance is looked through once, however often its log
+is read, and a kill at any moment leaves whole batches only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, tzinfo
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from clawmark.belief import Belief
+from clawmark.errors import ClawmarkError, DatabaseBusy, EndpointDown, EndpointError, ReplyUnusable
+from clawmark.facts import gate, marked, prompt, reply
+from clawmark.llm import Completer
+from clawmark.model import SHARED, Candidate, Fact, Progress, Utterance
+from clawmark.profile import is_trivial
+from clawmark.recall.excerpt import Live, Reader
+from clawmark.store import cursors, events, evidence, facts, passages
+from clawmark.store.db import transaction
+from clawmark.store.passages import Waiting, to_ms
+from clawmark.store.tombstones import Tombstones
+from clawmark.text import cut, length_in_letters
+
+CURSOR: Final = "extract"
+"""The id of the last passage that was looked through."""
+AGAIN: Final = "extract:again"
+"""The first passage that could not be read back, and the day: it is tried again on another one."""
+SLOW: Final = "extract:slow"
+"""How often an answer took longer than it may, and the day: until its end fewer messages are shown at once."""
+CALLS: Final = "extract:calls"
+"""A day, and how often the host's own model was asked on it."""
+
+BATCH, LETTERS = 50, 8_000
+"""Messages, and letters of them, that a model is shown at once."""
+LEAST = 8
+"""Fewer wait for more, unless nothing is said any more or somebody asks."""
+CONTEXT = 4
+"""Passages in front of the first message of a batch that are shown with it."""
+CONTEXT_LENGTH = 500
+"""Characters of what is shown and cannot be cited."""
+SHORTEST = 10
+"""Letters: nothing durable is said in less."""
+KNOWN_SHOWN = 60
+"""Facts that a model is shown, so that it keeps to their keys."""
+SECONDS, TOKENS, TRIES = 120.0, 1_500, 2
+MARKERS, OFF = "embedded markers", "off"
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """What the settings say of extraction.
+
+    completer   None = the embedded markers    why_not   why the model that is named cannot be asked; then nothing is done
+    threshold   confidence from which on a fact is stored       zone   of the person
+    daily_calls the most a day of the host's own model
+    """
+
+    completer: Completer | None
+    threshold: float
+    promote: str
+    zone: tzinfo | None
+    daily_calls: int
+    why_not: ClawmarkError | None = None
+
+    @property
+    def name(self) -> str:
+        return MARKERS if self.completer is None else self.completer.name
+
+    @property
+    def is_hosts(self) -> bool:
+        """Whether the host's own model is asked, which costs the person what the host is charged."""
+        return self.completer is not None and not self.completer.endpoint
+
+
+@dataclass(slots=True)
+class Done:
+    """Counts of one pass. unasked: messages that still wait."""
+
+    facts: int = 0
+    proposed: int = 0
+    unasked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Messages of one session, and all that is shown with them. unread: those that could not be read back."""
+
+    waiting: Sequence[Waiting]
+    utterances: Sequence[Utterance]
+    unread: Collection[int]
+
+    @property
+    def scope(self) -> str:
+        return self.waiting[0].scope
+
+    def halves(self) -> list[_Batch]:
+        """Twice half of what may be cited; what is shown stays whole, with its numbers."""
+        citable = [one.number for one in self.utterances if one.citable]
+        middle = len(citable) // 2
+        return [
+            replace(self, utterances=[replace(one, citable=one.number in half) for one in self.utterances])
+            for half in (citable[:middle], citable[middle:])
+        ]
+
+    @property
+    def is_one(self) -> bool:
+        return sum(one.citable for one in self.utterances) < 2
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What an extractor claims of a batch, and what of its answer could not be used, by rule."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+def extract(
+    connection: apsw.Connection,
+    path: Path,
+    reader: Reader,
+    how: How,
+    *,
+    secret: bytes,
+    clock: Callable[[], datetime],
+    progress: Progress,
+    most_batches: int | None,
+    hurry: bool,
+) -> Done:
+    """Look through what waits; at most `most_batches` batches, and without `hurry` only where enough waits."""
+    done = Done()
+    if how.why_not is not None:
+        _unavailable(connection, path, how.why_not, clock())
+    else:
+        job = _Job(connection, path, reader, how, secret, clock)
+        job.begin()
+        total, seen = waiting(connection), 0
+        try:
+            for count, batch in enumerate(job.batches(hurry=hurry), 1):
+                job.look_through(batch, done)
+                seen += len(batch.waiting)
+                progress("messages looked through", seen, max(total, seen))
+                if count == most_batches:
+                    break
+        except EndpointDown as failed:
+            if (clock() - job.asked_at).total_seconds() >= 0.9 * SECONDS:
+                job.note_slow()
+            _unavailable(connection, path, failed, clock())
+        except EndpointError as failed:
+            _unavailable(connection, path, failed, clock())
+    done.unasked = waiting(connection)
+    return done
+
+
+def waiting(connection: apsw.Connection) -> int:
+    """How many messages wait for extraction."""
+    return passages.count_owners_after(connection, _position(cursors.get(connection, CURSOR)))
+
+
+def calls_today(connection: apsw.Connection, now: datetime) -> int:
+    """How often the host's own model was asked today (UTC)."""
+    day, _, count = (cursors.get(connection, CALLS) or "").partition(" ")
+    return int(count) if day == now.date().isoformat() and count.isdigit() else 0
+
+
+def dry_run(
+    connection: apsw.Connection, reader: Reader, how: How, *, secret: bytes, clock: Callable[[], datetime], days: int
+) -> list[tuple[str, gate.Ruling]]:
+    """What would come of all that was said in the last days, scope by scope: nothing is written, and what was extracted
+    before is asked about again. Raises EndpointDown, EndpointError or ReplyUnusable where the extractor fails."""
+    if how.why_not is not None:
+        raise how.why_not
+    since = to_ms(clock() - timedelta(days=days))
+    job = _Job(connection, Path(), reader, how, secret, clock)
+    found: list[tuple[str, gate.Ruling]] = []
+    for run in _runs(passages.owners_since(connection, since)):
+        batch = job.read(run)
+        if any(one.citable for one in batch.utterances):
+            found += [(batch.scope, ruling) for ruling in job.rulings(batch, job.ask(batch, job.known(batch)))]
+    return found
+
+
+class _Job:
+    def __init__(
+        self,
+        connection: apsw.Connection,
+        path: Path,
+        reader: Reader,
+        how: How,
+        secret: bytes,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._connection = connection
+        self._path = path
+        self._reader = reader
+        self._how = how
+        self._secret = secret
+        self._clock = clock
+        self.asked_at = clock()
+        self._learned_under = "" if how.completer is None else f"chat:{how.completer.endpoint or how.completer.name}"
+
+    def begin(self) -> None:
+        """Try again what could not be read back some days ago; tell the completer what its server was known to want."""
+        connection, now = self._connection, self._clock()
+        again, _, day = (cursors.get(connection, AGAIN) or "").partition(" ")
+        if again and day != now.date().isoformat():
+            with transaction(connection, self._path):
+                if int(again) < _position(cursors.get(connection, CURSOR)):
+                    cursors.put(connection, CURSOR, again, now)
+                cursors.drop(connection, AGAIN)
+        if self._how.completer is not None:
+            self._how.completer.learned = cursors.get(connection, self._learned_under) or ""
+
+    def batches(self, *, hurry: bool) -> Iterator[_Batch]:
+        while True:
+            position = _position(cursors.get(self._connection, CURSOR))
+            found = passages.owners_after(self._connection, position, max(1, BATCH >> self._slow()))
+            if not found or (not hurry and len(found) < LEAST and waiting(self._connection) < LEAST):
+                return
+            yield self.read(next(_runs(found)))
+
+    def note_slow(self) -> None:
+        """A server that never gets through with what it is shown may do with less of it."""
+        now = self._clock()
+        with transaction(self._connection, self._path):
+            cursors.put(self._connection, SLOW, f"{self._slow() + 1} {now.date().isoformat()}", now)
+
+    def _slow(self) -> int:
+        count, _, day = (cursors.get(self._connection, SLOW) or "").partition(" ")
+        return min(int(count), 10) if day == self._clock().date().isoformat() and count.isdigit() else 0
+
+    def read(self, run: Sequence[Waiting]) -> _Batch:
+        """The messages of a run as they stand in their log now, with what was said around them, as far as they fit."""
+        connection = self._connection
+        first = run[0]
+        shown = passages.around(connection, first.scope, first.session, first.id, run[-1].id, CONTEXT)
+        live = {one.passage_id: one for one in self._reader.read(connection, [row[0] for row in shown], exact=True)}
+        fitting: list[Waiting] = []
+        letters = 0
+        for one in run:
+            letters += len(live[one.id].text) if one.id in live and one.whole else CONTEXT_LENGTH
+            if fitting and letters > LETTERS:
+                break
+            fitting.append(one)
+        citable = {one.id for one in fitting if one.whole}
+        shown = [row for row in shown if row[0] <= fitting[-1].id and row[3] == 0 and row[0] in live]
+        utterances = [
+            _utterance(number, live[row_id], at, content_key, first.session, row_id in citable)
+            for number, (row_id, at, content_key, _) in enumerate(shown, 1)
+        ]
+        return _Batch(fitting, utterances, {one.id for one in fitting if one.id not in live})
+
+    def look_through(self, batch: _Batch, done: Done) -> None:
+        """One batch from its text to its commit."""
+        start = cursors.get(self._connection, CURSOR)
+        answer = _Answer()
+        if any(one.citable and _may_say_something(one.text) for one in batch.utterances):
+            answer = self.ask(batch, self.known(batch))
+        rulings = self.rulings(batch, answer)
+        now = self._clock()
+        with transaction(self._connection, self._path):
+            if cursors.get(self._connection, CURSOR) != start:
+                raise DatabaseBusy(f"another process moved the cursor {CURSOR}; try again.")
+            belief = Belief(self._connection, self._secret, now)
+            outcomes = Counter(belief.extracted(ruling, batch.scope) for ruling in rulings)
+            if answer.refused:
+                said = json.dumps(dict(sorted(answer.refused.items())))
+                events.add(
+                    self._connection, "extract_error", now, source=self._how.name, scope=batch.scope, detail=said
+                )
+            read = [one for one in batch.waiting if one.id not in batch.unread]
+            evidence.note_extracted(self._connection, [(one.content_key, one.at) for one in read])
+            if batch.unread and cursors.get(self._connection, AGAIN) is None:
+                again = f"{min(batch.unread) - 1} {now.date().isoformat()}"
+                cursors.put(self._connection, AGAIN, again, now)
+            cursors.advance(self._connection, CURSOR, start, str(batch.waiting[-1].id), now)
+            self._note_learned(now)
+            if self._how.completer is not None:
+                _available(self._connection, self._how.name, now)
+        done.facts += outcomes["fact"]
+        done.proposed += outcomes["proposed"]
+
+    def known(self, batch: _Batch) -> list[Fact]:
+        return facts.live(self._connection, [batch.scope, SHARED])
+
+    def ask(self, batch: _Batch, known: Sequence[Fact]) -> _Answer:
+        """What the extractor claims. An answer that cannot be used is asked for once more, then by halves, and so is one
+        with more facts than fit; what cannot be used even so is left, and counted. Raises EndpointDown, EndpointError."""
+        completer = self._how.completer
+        if completer is None:
+            return _Answer(marked.marked(batch.utterances))
+        for _ in range(TRIES):
+            try:
+                answer = self._asked(batch, known, completer)
+            except ReplyUnusable:
+                continue
+            if not answer.refused["left_out"] or batch.is_one:
+                return answer
+            break
+        if batch.is_one:
+            return _Answer(refused=Counter({"unusable": 1}))
+        both = _Answer()
+        for half in batch.halves():
+            try:
+                answer = self._asked(half, known, completer)
+            except ReplyUnusable:
+                both.refused["unusable"] += 1
+            else:
+                both.candidates += answer.candidates
+                both.refused += answer.refused
+        return both
+
+    def _asked(self, batch: _Batch, known: Sequence[Fact], completer: Completer) -> _Answer:
+        self._count_call()
+        self.asked_at = self._clock()
+        first = batch.utterances[0].content_key
+        nonce = hmac.digest(self._secret, b"extract\0" + first, hashlib.sha256).hex()[:8]
+        asked = prompt.built(batch.utterances, known[:KNOWN_SHOWN], nonce=nonce, zone=self._how.zone)
+        text = completer.complete(asked.system, asked.user, asked.schema, most_tokens=TOKENS, seconds=SECONDS)
+        found = reply.read(text)
+        return _Answer(list(found.candidates), Counter(found.refused))
+
+    def rulings(self, batch: _Batch, answer: _Answer) -> list[gate.Ruling]:
+        known = self.known(batch)
+        buried = Tombstones(self._connection, self._secret)
+
+        def is_forgotten(key: str, value: str, content_keys: Sequence[bytes]) -> bool:
+            return bool(buried) and buried.covers([batch.scope, SHARED], key, value, content_keys)
+
+        return [
+            gate.ruled(
+                candidate,
+                batch.utterances,
+                known,
+                threshold=self._how.threshold,
+                promote="marker" if self._how.completer is None else self._how.promote,
+                is_forgotten=is_forgotten,
+                zone=self._how.zone,
+            )
+            for candidate in answer.candidates
+        ]
+
+    def _count_call(self) -> None:
+        """A call of the host's own model is paid for by the person: it counts before it is made."""
+        if not self._how.is_hosts:
+            return
+        now = self._clock()
+        count = calls_today(self._connection, now)
+        if count >= self._how.daily_calls:
+            raise EndpointDown(f"the host's model was asked {count} times today, as often as it may be.")
+        if self._path != Path():
+            with transaction(self._connection, self._path):
+                cursors.put(self._connection, CALLS, f"{now.date().isoformat()} {count + 1}", now)
+
+    def _note_learned(self, now: datetime) -> None:
+        completer = self._how.completer
+        if completer is not None and completer.learned != (cursors.get(self._connection, self._learned_under) or ""):
+            cursors.put(self._connection, self._learned_under, completer.learned, now)
+
+
+def _position(cursor: str | None) -> int:
+    return int(cursor) if cursor is not None and cursor.isdigit() else 0
+
+
+def _runs(found: Sequence[Waiting]) -> Iterator[list[Waiting]]:
+    """Neighbours of one session, in order."""
+    for _, run in groupby(found, key=lambda one: (one.scope, one.session)):
+        yield list(run)
+
+
+def _utterance(number: int, live: Live, at: int, content_key: bytes, session: str, is_citable: bool) -> Utterance:
+    message = live.message
+    is_citable = is_citable and message.origin == "owner"
+    return Utterance(
+        number,
+        live.passage_id,
+        message.origin,
+        message.author,
+        live.text if is_citable else cut(live.text, CONTEXT_LENGTH),
+        passages.from_ms(at),
+        message.dated,
+        session,
+        message.scope,
+        content_key,
+        is_citable,
+    )
+
+
+def _may_say_something(text: str) -> bool:
+    return length_in_letters(text) >= SHORTEST and not is_trivial(text)
+
+
+def _unavailable(connection: apsw.Connection, path: Path, why: ClawmarkError, now: datetime) -> None:
+    """One event while it lasts, whatever the reason is called today."""
+    last = events.last_of(connection, "extract_unavailable", "extract_available")
+    if last is None or last.event_type != "extract_unavailable":
+        with transaction(connection, path):
+            events.add(connection, "extract_unavailable", now, source="extract", detail=str(why))
+
+
+def _available(connection: apsw.Connection, name: str, now: datetime) -> None:
+    """Belongs inside a transaction."""
+    last = events.last_of(connection, "extract_unavailable", "extract_available")
+    if last is not None and last.event_type == "extract_unavailable":
+        events.add(connection, "extract_available", now, source="extract", detail=name)

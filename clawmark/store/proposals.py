@@ -1,0 +1,168 @@
+"""Statements that wait for the person. What is decided loses its value: the row says what became of it, and no more."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, get_args
+
+import apsw
+
+from clawmark.model import Conflict, Proposal, ProposalKind, ProposalState
+from clawmark.store.db import rows, time_of
+
+KINDS: Final = get_args(ProposalKind)
+CONFLICTS: Final = get_args(Conflict)
+STATES: Final = get_args(ProposalState)
+
+_COLUMNS: Final = (
+    "id, kind, scope, key, value, confidence, origin, reason, conflict, against, state, observed_at, created_at,"
+    " updated_at, expires_at, deferred_until"
+)
+
+
+def _proposal(row: tuple[Any, ...]) -> Proposal:
+    number, kind, scope, key, value, confidence, origin, reason, conflict, against, state, *times = row
+    observed, created, updated, expires, deferred = times
+    if not is_one(kind, scope, key, value, confidence, state):
+        raise apsw.CorruptError("a proposal in it is none")
+    return Proposal(
+        number,
+        kind,
+        scope,
+        key,
+        value,
+        confidence,
+        origin,
+        reason,
+        conflict,
+        against,
+        state,
+        time_of(observed),
+        time_of(created),
+        time_of(updated),
+        time_of(expires),
+        None if deferred is None else time_of(deferred),
+    )
+
+
+def is_one(kind: Any, scope: Any, key: Any, value: Any, confidence: Any, state: Any) -> bool:
+    """Whether these cells are a proposal. SQLite lets any type stand anywhere."""
+    has_place = all(isinstance(text, str) and text for text in (scope, key)) and isinstance(value, str)
+    is_sure = isinstance(confidence, int | float) and 0 <= confidence <= 1
+    return has_place and is_sure and kind in KINDS and state in STATES
+
+
+def add(
+    connection: apsw.Connection,
+    *,
+    kind: ProposalKind,
+    scope: str,
+    key: str,
+    value: str,
+    confidence: float,
+    origin: str,
+    reason: str,
+    conflict: Conflict,
+    against: str | None,
+    observed_at: datetime,
+    now: datetime,
+    expires_at: datetime,
+) -> Proposal:
+    connection.execute(
+        "INSERT INTO proposals (kind, scope, key, value, confidence, origin, reason, conflict, against, state,"
+        " observed_at, created_at, updated_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?)",
+        (
+            kind,
+            scope,
+            key,
+            value,
+            confidence,
+            origin,
+            reason,
+            conflict,
+            against,
+            observed_at.isoformat(),
+            now.isoformat(),
+            now.isoformat(),
+            expires_at.isoformat(),
+        ),
+    )
+    made = get(connection, connection.last_insert_rowid())
+    assert made is not None
+    return made
+
+
+def get(connection: apsw.Connection, number: int) -> Proposal | None:
+    found = rows(connection, f"SELECT {_COLUMNS} FROM proposals WHERE id = ?", (number,))  # noqa: S608
+    return _proposal(found[0]) if found else None
+
+
+def pending(
+    connection: apsw.Connection, scopes: Sequence[str] | None = None, *, now: datetime | None = None
+) -> list[Proposal]:
+    """Those that wait, oldest first; scopes None = all; with `now` without those that are put off until later."""
+    found = rows(
+        connection,
+        f"SELECT {_COLUMNS} FROM proposals WHERE state = 'pending'"  # noqa: S608
+        " AND (?1 IS NULL OR scope IN (SELECT value FROM json_each(?1)))"
+        " AND (?2 IS NULL OR deferred_until IS NULL OR deferred_until <= ?2) ORDER BY id",
+        (None if scopes is None else json.dumps(list(scopes)), None if now is None else now.isoformat()),
+    )
+    return [_proposal(row) for row in found]
+
+
+def count(connection: apsw.Connection, scopes: Sequence[str] | None, now: datetime, most: int) -> int:
+    """How many wait and are not put off, counted up to `most`."""
+    found = rows(
+        connection,
+        "SELECT count(*) FROM (SELECT 1 FROM proposals WHERE state = 'pending'"
+        " AND (?1 IS NULL OR scope IN (SELECT value FROM json_each(?1)))"
+        " AND (deferred_until IS NULL OR deferred_until <= ?2) LIMIT ?3)",
+        (None if scopes is None else json.dumps(list(scopes)), now.isoformat(), most),
+    )
+    return int(found[0][0])
+
+
+def decide(connection: apsw.Connection, number: int, state: ProposalState, now: datetime) -> None:
+    """What became of it. Its value is not kept."""
+    connection.execute(
+        "UPDATE proposals SET state = ?, value = '', deferred_until = NULL, updated_at = ? WHERE id = ?",
+        (state, now.isoformat(), number),
+    )
+
+
+def defer(connection: apsw.Connection, number: int, until: datetime, expires_at: datetime, now: datetime) -> None:
+    """Put it off; what is put off does not run out meanwhile."""
+    connection.execute(
+        "UPDATE proposals SET deferred_until = ?, expires_at = max(expires_at, ?), updated_at = ? WHERE id = ?",
+        (until.isoformat(), expires_at.isoformat(), now.isoformat(), number),
+    )
+
+
+def believe(connection: apsw.Connection, number: int, confidence: float, now: datetime) -> None:
+    """It was said again: how sure one may be of it has changed. What it says has not."""
+    connection.execute(
+        "UPDATE proposals SET confidence = ?, updated_at = ? WHERE id = ?", (confidence, now.isoformat(), number)
+    )
+
+
+def run_out(connection: apsw.Connection, now: datetime) -> list[Proposal]:
+    """Those whose time is over."""
+    found = rows(
+        connection,
+        f"SELECT {_COLUMNS} FROM proposals WHERE state = 'pending' AND expires_at <= ? ORDER BY id",  # noqa: S608
+        (now.isoformat(),),
+    )
+    return [_proposal(row) for row in found]
+
+
+def of_scope(connection: apsw.Connection, scope: str) -> list[Proposal]:
+    """All of a scope, decided or not."""
+    found = rows(connection, f"SELECT {_COLUMNS} FROM proposals WHERE scope = ? ORDER BY id", (scope,))  # noqa: S608
+    return [_proposal(row) for row in found]
+
+
+def remove(connection: apsw.Connection, number: int) -> None:
+    connection.execute("DELETE FROM proposals WHERE id = ?", (number,))

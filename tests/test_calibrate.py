@@ -1,0 +1,193 @@
+"""Calibration: what extraction would make of the last weeks, what was decided, and when a threshold follows from it."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from helpers import LATER, REPOSITORY, Clock, Log, open_memory, query
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clawmark.cli.calibrate import ENOUGH, TARGET, calibrate, decisions, recommended
+from clawmark.errors import UsageError
+from clawmark.memory import Memory
+from clawmark.model import Event
+from clawmark.store import db, portable
+
+
+def event(kind: str, detail: str | None = None, *, days_ago: float = 1) -> Event:
+    return Event(1, kind, LATER - timedelta(days=days_ago), "user", "main", "pref.x", detail=detail)
+
+
+SINCE = LATER - timedelta(days=30)
+
+
+# --- decisions --------------------------------------------------------------------------------------------------------
+
+
+def test_decisions_are_counted_with_their_edits() -> None:
+    trail = [
+        event("accept", '{"proposal": 1, "edited": true, "way": "replace"}'),
+        event("accept", '{"proposal": 2, "edited": false, "way": "merge"}'),
+        event("accept", '{"proposal": 3, "edited": false, "way": "replace"}'),
+        event("decline", '{"proposal": 4, "rule": "marker"}'),
+        event("create"),
+    ]
+    found = decisions(trail, SINCE)
+    assert (found.accepted, found.edited, found.rejected, found.rate) == (3, 1, 1, 0.75)
+
+
+def test_what_was_decided_before_does_not_count() -> None:
+    assert decisions([event("accept", "{}", days_ago=31)], SINCE).rate is None
+
+
+def test_to_have_a_fact_forgotten_is_no_judgement_about_extraction() -> None:
+    trail = [
+        event("accept", '{"proposal": 1, "way": "forget"}'),
+        event("decline", '{"proposal": 2, "rule": "unasked"}'),
+    ]
+    assert decisions(trail, SINCE).rate is None
+
+
+@pytest.mark.parametrize("detail", [None, "", "no JSON", "[]", "7", '{"edited": "yes"}'])
+def test_a_detail_that_says_nothing_counts_as_not_edited(detail: str | None) -> None:
+    found = decisions([event("accept", detail)], SINCE)
+    assert (found.accepted, found.edited) == (1, 0)
+
+
+# --- the threshold ----------------------------------------------------------------------------------------------------
+
+
+def test_without_enough_decisions_no_threshold_is_recommended() -> None:
+    assert recommended([(0.9, True)] * (ENOUGH - 1)) is None
+    assert recommended([(0.9, True)] * ENOUGH) == 0.9
+
+
+def test_the_threshold_stands_where_enough_is_accepted() -> None:
+    labelled = [(0.5, False)] * 10 + [(0.7, True), (0.7, False)] * 5 + [(0.9, True)] * 10
+    assert recommended(labelled) == 0.7  # 15 of 20 from there on
+
+
+def test_a_few_sure_ones_make_no_threshold() -> None:
+    assert recommended([(0.5, False)] * 30 + [(0.99, True)] * 4) is None
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0]), st.booleans()), max_size=60))
+def test_from_a_recommended_threshold_on_the_target_is_met_and_below_it_is_not(
+    labelled: list[tuple[float, bool]],
+) -> None:
+    found = recommended(labelled)
+
+    def rate(threshold: float) -> float:
+        above = [accepted for confidence, accepted in labelled if confidence >= threshold]
+        return sum(above) / len(above)
+
+    if found is None:
+        return
+    assert rate(found) >= TARGET
+    assert all(rate(lower) < TARGET for lower, _ in labelled if lower < found)
+
+
+# --- decided proposals in the file ------------------------------------------------------------------------------------
+
+
+def test_decisions_are_read_with_the_confidence_they_were_made_on(memory: Memory) -> None:
+    for number in range(3):
+        memory.propose(
+            "set", f"pref.n{number}", f"value {number} of some kind", "main", origin="owner", reason="marker"
+        )
+    memory.propose("forget", "pref.n9", "old", "main", origin="agent", reason="unasked")
+    waiting = {one.key: one.name for one in memory.proposals()}
+    memory.accept(waiting["pref.n0"])
+    memory.reject(waiting["pref.n1"])
+    memory.reject(waiting["pref.n9"])
+    with db.opened(memory.path, readonly=True) as connection:
+        found = portable.decided(connection)
+    assert [(confidence, state) for _, confidence, state, _ in found] == [(0.9, "accepted"), (0.9, "rejected")]
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def at(db_path: Path, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A memory with one decision of each kind, over a log that is not there any more."""
+    monkeypatch.setenv("CLAWMARK_DB_PATH", str(db_path))
+    monkeypatch.setenv("CLAWMARK_EMBEDDER", "none")
+    monkeypatch.setenv("CLAWMARK_TRANSCRIPTS_DIR", str(tmp_path / "nothing"))
+    with open_memory(db_path, log) as memory:
+        for number in range(2):
+            memory.propose(
+                "set", f"pref.n{number}", f"value {number} of some kind", "main", origin="owner", reason="marker"
+            )
+        waiting = [one.name for one in memory.proposals()]
+        memory.accept(waiting[0], value="another value")
+        memory.reject(waiting[1])
+    return db_path
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(calibrate, list(arguments))
+
+
+def content(path: Path) -> dict[str, list[Any]]:
+    tables = [name for (name,) in query(path, "SELECT name FROM sqlite_master WHERE rootpage > 0 AND type = 'table'")]
+    return {table: sorted(query(path, f"SELECT * FROM {table}"), key=repr) for table in sorted(tables)}
+
+
+def test_the_command_writes_nothing(at: Path) -> None:
+    before = content(at)
+    assert run("--facts", "--days", "3650").exit_code == 0
+    assert content(at) == before
+
+
+def test_the_command_tells_what_was_decided(at: Path) -> None:
+    told = json.loads(run("--facts", "--days", "3650", "--json").stdout)
+    assert told["decisions"] == {"accepted": 1, "edited": 1, "rejected": 1, "rate": 0.5, "target": 0.7}
+    assert (told["labelled"], told["recommended"], told["days"]) == (2, None, 3650)
+    assert set(told["counts"]) == {"store", "propose", "refuse"}
+    assert f"with {ENOUGH} decisions one can be recommended, there are 2" in run("--facts", "--days", "3650").output
+
+
+def test_without_facts_the_command_says_what_to_say(at: Path) -> None:
+    failed = run().exception
+    assert isinstance(failed, UsageError) and "--facts" in str(failed)
+
+
+def test_extraction_that_is_off_is_named(at: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAWMARK_EXTRACT_URL", "off")
+    failed = run("--facts").exception
+    assert isinstance(failed, UsageError) and "CLAWMARK_EXTRACT_URL" in str(failed)
+
+
+def test_what_was_said_is_judged_as_extraction_would(db_path: Path, log: Log, clock: Clock) -> None:
+    """And writes nothing, whatever comes of it."""
+    log.say("From now on I always use Helix for editing.", at=LATER - timedelta(days=3))
+    log.say("Remember: I never eat hazelnuts.", at=LATER - timedelta(days=40))
+    with open_memory(db_path, log) as memory:
+        memory.sync()
+        before = content(db_path)
+        near, far = memory.dry_run(30), memory.dry_run(60)
+        assert content(db_path) == before
+    assert len(near) == 1 and len(far) == 2
+    assert [ruling.outcome for _, ruling in far] == ["propose", "propose"]
+
+
+def test_the_command_lists_what_would_wait(db_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAWMARK_DB_PATH", str(db_path))
+    monkeypatch.setenv("CLAWMARK_EMBEDDER", "none")
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(REPOSITORY / "tests" / "fixtures" / "openclaw" / "sqlite"))
+    with Memory.open() as memory:
+        memory.sync()
+    told = json.loads(run("--facts", "--days", "3650", "--json").stdout)
+    assert told["extractor"] == "embedded markers"
+    assert sum(sum(rules.values()) for rules in told["counts"].values()) == len(told["rulings"]) > 0
+    assert all(one["value"] for one in told["rulings"] if one["outcome"] != "refuse")
+    assert not any(one["value"] for one in told["rulings"] if one["outcome"] == "refuse")
+    printed = run("--facts", "--days", "3650").output
+    assert all(one["value"] in printed for one in told["rulings"][:20] if one["outcome"] == "propose")

@@ -1,0 +1,675 @@
+"""Extraction: facts commit with their cursor, an utterance is looked through once, and no model's word is believed alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import LATER, START, Clock, Log, audit, open_memory, query
+
+from clawmark.errors import EndpointDown, EndpointError, ReplyUnusable
+from clawmark.memory import Memory
+from clawmark.model import Proposal, Turn
+
+
+@dataclass
+class Model:
+    """A host's model that reads the messages it is shown: what `says` gives of each citable line is claimed.
+
+    A claim is (key, value, confidence); its quote is the whole line."""
+
+    claims: dict[str, list[tuple[str, str, float]]] = field(default_factory=dict)
+    name: str = "host"
+    endpoint: str = ""
+    learned: str = ""
+    calls: int = 0
+    raises: list[Exception] = field(default_factory=list)
+    reply: Callable[[str], str] | None = None
+
+    def complete(self, system: str, user: str, schema: Mapping[str, Any], *, most_tokens: int, seconds: float) -> str:
+        self.calls += 1
+        if self.raises:
+            raise self.raises.pop(0)
+        if self.reply is not None:
+            return self.reply(user)
+        found = []
+        for said, claims in self.claims.items():
+            number = number_of(user, said)
+            if number is not None:
+                found += [
+                    {"key": k, "value": v, "confidence": c, "messages": [number], "quote": said} for k, v, c in claims
+                ]
+        return json.dumps({"facts": found})
+
+
+def number_of(user: str, said: str) -> int | None:
+    """The number of the message that may be cited and holds `said`."""
+    number = None
+    for line in user.splitlines():
+        header = re.match(r"\[(\d+)\] .*may be cited", line)
+        if line.startswith("["):
+            number = int(header[1]) if header else None
+        elif said in line:
+            return number
+    return None
+
+
+EDITOR = "My editor is Helix."
+CITY = "I live in Porto since June."
+
+
+@pytest.fixture
+def model() -> Model:
+    return Model(
+        {
+            EDITOR: [("pref.editor", "Helix", 0.95)],
+            CITY: [("user.city", "Porto", 0.95)],
+            "I live in Ghent now.": [("user.city", "Ghent", 0.95)],
+        }
+    )
+
+
+@pytest.fixture
+def believing(db_path: Path, log: Log, clock: Clock, model: Model) -> Memory:
+    return with_model(db_path, log, clock, model)
+
+
+def with_model(path: Path, log: Log, clock: Clock, model: Model, **changes: Any) -> Memory:
+    settings = {"extract_url": "host", "allow_remote": ("host",)} | changes
+    memory = open_memory(path, log, clock=clock, **settings)
+    memory._host_model = model
+    return memory
+
+
+def facts_of(memory: Memory) -> dict[str, str]:
+    return {fact.key: fact.value for fact in memory.facts()}
+
+
+def kinds(memory: Memory) -> list[str]:
+    return [event.event_type for event in reversed(memory.events())]
+
+
+def again(path: Path) -> None:
+    query(path, "DELETE FROM cursors")
+    query(path, "UPDATE streams SET mark = ''")
+
+
+# --- facts, evidence and cursor ---------------------------------------------------------------------------------------
+
+
+def test_what_the_owner_said_becomes_a_fact_with_its_evidence(believing: Memory, log: Log) -> None:
+    said = log.say(EDITOR)
+    report = believing.sync()
+    assert (report.facts, report.unasked) == (1, 0)
+    (fact,) = believing.facts()
+    assert (fact.key, fact.value, fact.source, fact.scope) == ("pref.editor", "Helix", "extracted", "main")
+    assert fact.observed_at == said.at
+    (why,) = believing.why("pref.editor")
+    assert [(one.excerpt, one.at) for one in why.evidence] == [(EDITOR, said.at)]
+
+
+def test_facts_evidence_and_cursor_commit_together(
+    believing: Memory, log: Log, db_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.say(EDITOR)
+    from clawmark.store import evidence
+
+    def fails(*_: Any) -> None:
+        raise RuntimeError("killed here")
+
+    monkeypatch.setattr(evidence, "note_extracted", fails)
+    with pytest.raises(RuntimeError):
+        believing.sync()
+    assert query(db_path, "SELECT count(*) FROM facts") == query(db_path, "SELECT count(*) FROM evidence") == [(0,)]
+    assert query(db_path, "SELECT count(*) FROM cursors WHERE name = 'extract'") == [(0,)]
+    monkeypatch.undo()
+    believing.sync()
+    assert facts_of(believing) == {"pref.editor": "Helix"}
+
+
+def test_a_log_that_is_read_again_calls_no_model_and_reinforces_nothing(
+    believing: Memory, log: Log, db_path: Path, model: Model
+) -> None:
+    log.say(EDITOR)
+    believing.sync()
+    before = audit(db_path, "SELECT * FROM facts"), kinds(believing)
+    again(db_path)
+    model.calls = 0
+    believing.sync()
+    assert model.calls == 0
+    assert (audit(db_path, "SELECT * FROM facts"), kinds(believing)) == before
+
+
+def test_a_model_that_is_asked_again_about_known_words_reinforces_nothing(
+    believing: Memory, log: Log, db_path: Path
+) -> None:
+    log.say(EDITOR)
+    believing.sync()
+    before = audit(db_path, "SELECT * FROM facts"), kinds(believing)
+    query(db_path, "DELETE FROM extracted")
+    again(db_path)
+    believing.sync()
+    assert (audit(db_path, "SELECT * FROM facts"), kinds(believing)) == before
+
+
+def test_saying_it_on_another_day_reinforces(believing: Memory, log: Log) -> None:
+    log.say(EDITOR)
+    believing.sync()
+    said = log.say(EDITOR, "s2", after=timedelta(days=40))
+    believing.sync()
+    (fact,) = believing.facts()
+    assert (fact.observed_at, fact.reinforced_at) == (log.messages()[0].at, said.at)
+    assert kinds(believing)[-1] == "reinforce"
+
+
+def test_an_old_log_that_is_read_later_replaces_nothing(believing: Memory, log: Log) -> None:
+    log.say(CITY, at=START + timedelta(days=150))
+    believing.sync()
+    log.say("I live in Ghent now.", "old", at=START)
+    believing.sync()
+    assert facts_of(believing) == {"user.city": "Porto"}
+
+
+def test_a_newer_statement_supersedes_and_the_older_keeps_its_dates(believing: Memory, log: Log) -> None:
+    log.say("I live in Ghent now.", at=START)
+    log.say(CITY, "s2", at=START + timedelta(days=150))
+    believing.sync()
+    assert facts_of(believing) == {"user.city": "Porto"}
+    (why,) = believing.why("user.city")
+    (update,) = [event for event in why.history if event.event_type == "update"]
+    assert (update.old_value, update.new_value) == ("Ghent", "Porto")
+    said = json.loads(update.detail or "{}")
+    assert (said["from"], said["until"]) == ("2026-01-05", "2026-06-04")
+
+
+def test_the_persons_word_is_never_replaced(believing: Memory, log: Log) -> None:
+    believing.set("pref.editor", "Kate", scope="main")
+    log.say(EDITOR)
+    believing.sync()
+    assert facts_of(believing) == {"pref.editor": "Kate"}
+    (waits,) = believing.proposals()
+    assert (waits.value, waits.conflict, waits.against) == ("Helix", "conflict_candidate", "pref.editor")
+
+
+def test_a_shared_word_of_the_person_outweighs_a_scopes_guess(believing: Memory, log: Log) -> None:
+    believing.set("pref.editor", "Kate")
+    log.say(EDITOR)
+    believing.sync()
+    assert facts_of(believing) == {"pref.editor": "Kate"}
+
+
+# --- what is not believed ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("origin", ["assistant", "participant"])
+def test_what_others_said_becomes_no_fact(believing: Memory, log: Log, origin: Any) -> None:
+    log.say("good evening to all of you", "s1")
+    log.say(EDITOR, "s1", origin=origin)
+    log.say("what a nice evening it is", "s1")
+    believing.sync()
+    assert believing.facts() == []
+
+
+def test_review_sends_everything_to_the_person(db_path: Path, log: Log, clock: Clock, model: Model) -> None:
+    memory = with_model(db_path, log, clock, model, promote="review")
+    log.say(EDITOR)
+    assert memory.sync().proposed == 1
+    assert memory.facts() == []
+    (waits,) = memory.proposals()
+    assert (waits.key, waits.value, waits.reason) == ("pref.editor", "Helix", "review")
+
+
+def test_a_sure_model_with_nothing_to_cite_is_not_believed(believing: Memory, log: Log, model: Model) -> None:
+    log.say("the weather was fine all week")
+    model.claims = {"the weather was fine all week": [("user.allergy", "peanuts", 1.0)]}
+    believing.sync()
+    assert (believing.facts(), believing.proposals()) == ([], [])
+    assert "reject" in kinds(believing)
+    assert "peanuts" not in json.dumps([event.as_json() for event in believing.events()])
+
+
+def test_forgotten_facts_are_not_learned_again(believing: Memory, log: Log, db_path: Path) -> None:
+    log.say(CITY)
+    believing.sync()
+    assert believing.forget("user.city") == ["main"]
+    query(db_path, "DELETE FROM extracted")
+    again(db_path)
+    believing.sync()
+    assert believing.facts() == []
+    log.say("Yes, I live in Porto.", "s2", at=LATER - timedelta(hours=1))
+    believing.sync()
+    assert believing.facts() == [], "only their own set brings it back"
+    believing.set("user.city", "Porto")
+    assert facts_of(believing) == {"user.city": "Porto"}
+
+
+def test_a_fact_that_an_agent_hid_stays_hidden(believing: Memory, log: Log) -> None:
+    log.say(EDITOR)
+    believing.sync()
+    believing.hide("pref.editor")
+    log.say(EDITOR, "s2", after=timedelta(days=3))
+    believing.sync()
+    assert believing.facts() == []
+
+
+def test_what_one_agent_learned_another_does_not_know(believing: Memory, log: Log) -> None:
+    log.session("w", scope="work")
+    log.say(EDITOR, "w")
+    believing.sync()
+    assert believing.facts("main") == []
+    assert [fact.value for fact in believing.facts("work")] == ["Helix"]
+    assert "Helix" not in believing.block(Turn("which editor is it", scope="main")).text
+
+
+# --- a conversation that is deleted -----------------------------------------------------------------------------------
+
+
+def test_what_rests_on_a_deleted_conversation_alone_goes_with_it(believing: Memory, log: Log, db_path: Path) -> None:
+    log.say(EDITOR, "s1")
+    log.say("the shed wants a lock", "s2")
+    believing.sync()
+    log.end("s1", "deleted")
+    believing.sync()
+    assert believing.facts() == []
+    assert "withdraw" in kinds(believing)
+    assert query(db_path, "SELECT count(*) FROM memory_events WHERE new_value LIKE '%Helix%'") == [(0,)]
+
+
+def test_what_the_person_set_stays_when_a_conversation_is_deleted(believing: Memory, log: Log) -> None:
+    log.say(EDITOR, "s1")
+    believing.sync()
+    believing.set("pref.editor", "Helix", scope="main")
+    log.end("s1", "deleted")
+    log.say("another day", "s2")
+    believing.sync()
+    assert facts_of(believing) == {"pref.editor": "Helix"}
+
+
+def test_a_log_that_expired_withdraws_nothing(db_path: Path, clock: Clock, model: Model) -> None:
+    log = Log(expires=True)
+    memory = with_model(db_path, log, clock, model)
+    log.say(EDITOR, "s1")
+    log.say("the shed wants a lock", "s2")
+    memory.sync()
+    log.end("s1", "expired")
+    memory.sync()
+    assert facts_of(memory) == {"pref.editor": "Helix"}
+
+
+# --- when it is asked -------------------------------------------------------------------------------------------------
+
+
+def test_a_few_messages_wait_for_more_until_nothing_more_is_said(believing: Memory, log: Log, model: Model) -> None:
+    log.say(EDITOR)
+    report = believing.sync(hurry=False)
+    assert (model.calls, report.unasked) == (0, 1)
+    assert believing.sync().facts == 1
+
+
+def test_one_pass_looks_through_as_much_as_it_may(believing: Memory, log: Log, model: Model) -> None:
+    for number in range(4):
+        log.say(f"the note of day {number} speaks of the harbour", f"s{number}")
+    report = believing.sync(most_batches=3)
+    assert (model.calls, report.unasked) == (3, 1)
+
+
+def test_two_sessions_are_never_shown_together(believing: Memory, log: Log, model: Model) -> None:
+    shown: list[str] = []
+    model.reply = lambda user: shown.append(user) or '{"facts": []}'  # type: ignore[func-returns-value]
+    log.say("the first session speaks of herons", "s1")
+    log.say("the second session speaks of otters", "s2")
+    believing.sync()
+    assert len(shown) == 2
+    assert not any("herons" in one and "otters" in one for one in shown)
+
+
+def test_greetings_ask_no_model(believing: Memory, log: Log, model: Model) -> None:
+    log.say("thanks!")
+    log.say("ok")
+    report = believing.sync()
+    assert (model.calls, report.unasked) == (0, 0)
+
+
+def test_a_long_message_is_no_evidence(believing: Memory, log: Log, model: Model) -> None:
+    pasted = EDITOR + " " + "a page about gardens goes on and on. " * 60
+    model.claims = {EDITOR: [("pref.editor", "Helix", 0.95)]}
+    log.say(pasted)
+    log.say("what do you make of that page?")
+    believing.sync()
+    assert believing.facts() == []
+
+
+# --- a model that fails -----------------------------------------------------------------------------------------------
+
+
+def test_an_endpoint_that_is_down_keeps_the_cursor(believing: Memory, log: Log, model: Model, db_path: Path) -> None:
+    log.say(EDITOR)
+    model.raises = [EndpointDown("the model sleeps"), EndpointDown("the model sleeps")]
+    for _ in range(2):
+        report = believing.sync()
+        assert (report.facts, report.unasked) == (0, 1)
+    assert kinds(believing) == ["extract_unavailable"], "said once"
+    assert believing.sync().facts == 1
+    assert kinds(believing) == ["extract_unavailable", "create", "extract_available"]
+
+
+def test_a_server_that_never_gets_through_is_shown_less(
+    believing: Memory, log: Log, model: Model, clock: Clock
+) -> None:
+    shown: list[int] = []
+
+    def slow(user: str) -> str:
+        shown.append(user.count("may be cited"))
+        if shown[-1] > 3:
+            clock.advance(seconds=120)
+            raise EndpointDown("it did not answer within 120 s.")
+        return '{"facts": []}'
+
+    model.reply = slow
+    for number in range(16):
+        log.say(f"the note of hour {number} speaks of the harbour")
+    for _ in range(5):
+        believing.sync()
+    assert shown == [16, 16, 12, 6, 3, 3, 3, 3, 3, 1]
+    assert believing.status().unasked == 0
+
+
+def test_a_wrong_setting_is_said_and_loses_nothing(believing: Memory, log: Log, model: Model) -> None:
+    log.say(EDITOR)
+    model.raises = [EndpointError("CLAWMARK_EXTRACT_API_KEY is refused")]
+    assert believing.sync().unasked == 1
+    assert believing.sync().facts == 1
+
+
+def test_an_unusable_answer_is_asked_for_again_then_in_halves_then_left(
+    believing: Memory, log: Log, model: Model
+) -> None:
+    log.say(EDITOR)
+    log.say(CITY)
+    model.raises = [ReplyUnusable("prose"), ReplyUnusable("prose"), ReplyUnusable("prose")]
+    report = believing.sync()
+    assert (model.calls, report.unasked) == (4, 0)
+    assert facts_of(believing) == {"user.city": "Porto"}, "the half that could be used"
+    (error,) = [event for event in believing.events() if event.event_type == "extract_error"]
+    assert json.loads(error.detail or "") == {"unusable": 1}
+
+
+def test_an_answer_that_is_never_usable_costs_its_batch_alone(believing: Memory, log: Log, model: Model) -> None:
+    log.say(EDITOR, "s1")
+    log.say(CITY, "s2")
+    model.raises = [ReplyUnusable("prose"), ReplyUnusable("prose")]
+    assert believing.sync().unasked == 0
+    assert facts_of(believing) == {"user.city": "Porto"}
+
+
+def test_more_facts_than_fit_are_asked_for_in_halves(believing: Memory, log: Log, model: Model) -> None:
+    words = "ash birch cedar fir hazel larch oak pine rowan yew elm alder aspen beech holly maple".split()
+    for number, word in enumerate(words):
+        log.say(f"My {word} is {word}hammer.")
+        model.claims[f"My {word} is {word}hammer."] = [(f"pref.{word}", f"{word}hammer", 0.9)]
+        assert number < 16
+    believing.sync()
+    assert model.calls == 3
+    assert len(believing.facts()) == 16
+
+
+def test_without_consent_nothing_is_asked(db_path: Path, log: Log, clock: Clock, model: Model) -> None:
+    memory = with_model(db_path, log, clock, model, allow_remote=())
+    log.say(EDITOR)
+    report = memory.sync()
+    assert (model.calls, report.unasked) == (0, 1)
+    assert kinds(memory) == ["extract_unavailable"]
+
+
+def test_the_hosts_model_is_asked_as_often_as_it_may_be(db_path: Path, log: Log, clock: Clock, model: Model) -> None:
+    memory = with_model(db_path, log, clock, model, extract_daily_calls=2)
+    for number in range(4):
+        log.say(f"the note of day {number} speaks of the harbour", f"s{number}")
+    assert memory.sync().unasked == 2
+    assert model.calls == 2
+    assert memory.status().calls == (2, 2)
+    clock.advance(days=1)
+    assert memory.sync().unasked == 0
+
+
+def test_off_means_that_nobody_looks(db_path: Path, log: Log, clock: Clock, model: Model) -> None:
+    memory = with_model(db_path, log, clock, model, extract_url="off")
+    log.say("Remember: I always take the window seat.")
+    memory.sync()
+    assert (model.calls, memory.proposals(), memory.facts()) == (0, [], [])
+
+
+def test_a_passage_that_cannot_be_read_now_is_looked_through_another_day(
+    believing: Memory, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.say(EDITOR)
+    get = log.get
+    monkeypatch.setattr(log, "get", lambda wanted: [_gone(one) for one in get(wanted)])
+    assert believing.sync().facts == 0
+    monkeypatch.undo()
+    clock.advance(days=1)
+    assert believing.sync().facts == 1
+
+
+def _gone(one: Any) -> Any:
+    from clawmark.model import Gone
+
+    return Gone(one.ref)
+
+
+# --- without any model ------------------------------------------------------------------------------------------------
+
+
+def test_without_a_model_marked_sentences_are_proposed_and_nothing_is_stored(memory: Memory, log: Log) -> None:
+    log.say("Remember that I always take the window seat.")
+    log.say("the window was open all night")
+    report = memory.sync()
+    assert (report.facts, report.proposed, report.unasked) == (0, 1, 0)
+    (waits,) = memory.proposals()
+    assert "window seat" in waits.value and waits.reason == "marker" and waits.scope == "main"
+    accepted = memory.accept(waits.name)
+    assert accepted is not None and accepted.source == "user"
+
+
+# --- what time does ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("days", [-400, 400])
+def test_a_clock_that_jumps_prunes_nothing(believing: Memory, log: Log, clock: Clock, days: int) -> None:
+    log.say(EDITOR, at=LATER - timedelta(days=1))
+    log.say("Remember that I always take the window seat.", "s2", at=LATER - timedelta(hours=20))
+    believing.sync()
+    believing.propose("set", "user.boat", "sloop", "main", origin="agent", reason="unsupported")
+    before = believing.facts(), believing.proposals()
+    clock.advance(days=days)
+    believing.sync()
+    assert believing.facts() == before[0]
+    assert [one.id for one in believing.proposals(deferred=True)] == [one.id for one in before[1]]
+    assert "Helix" in believing.block(Turn("which editor", scope="main")).text or days < 0
+
+
+def test_what_nobody_said_for_a_year_is_hidden(believing: Memory, log: Log, clock: Clock) -> None:
+    log.say(EDITOR, at=LATER - timedelta(days=370))
+    believing.sync()
+    log.say("a new day in the harbour", "s2", at=LATER - timedelta(hours=1))
+    believing.sync()
+    assert believing.facts() == []
+    assert "decay" in kinds(believing)
+    log.say(EDITOR, "s3", at=LATER)
+    believing.sync()
+    assert facts_of(believing) == {"pref.editor": "Helix"}
+
+
+def test_a_proposal_runs_out_and_what_was_hidden_for_it_is_shown_again(
+    believing: Memory, log: Log, clock: Clock
+) -> None:
+    believing.set("pref.editor", "Kate", scope="main")
+    believing.hide("pref.editor", "main")
+    believing.propose("forget", "pref.editor", "Kate", "main", origin="agent", reason="forget")
+    clock.advance(days=31)
+    log.say("a new day in the harbour", at=clock.now)
+    believing.sync()
+    assert believing.proposals() == []
+    assert facts_of(believing) == {"pref.editor": "Kate"}
+    assert kinds(believing)[-2:] == ["unhide", "lapse"]
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_history_of_facts_outlives_noise(believing: Memory, log: Log, db_path: Path) -> None:
+    log.say(EDITOR)
+    believing.sync()
+    query(
+        db_path,
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10050)"
+        " INSERT INTO memory_events (event_type, source, created_at)"
+        " SELECT 'reject', 'extracted', '2026-12-01T12:00:00+00:00' FROM n",
+    )
+    believing.sync()
+    assert query(db_path, "SELECT count(*) FROM memory_events WHERE event_type = 'reject'") == [(5000,)]
+    assert query(db_path, "SELECT count(*) FROM memory_events WHERE event_type = 'create'") == [(1,)]
+
+
+def test_the_first_block_of_a_session_says_what_waits_and_what_was_noted(believing: Memory, log: Log) -> None:
+    log.say(EDITOR)
+    believing.sync()
+    believing.propose("set", "user.boat", "sloop", "main", origin="agent", reason="unsupported")
+    first = Turn("which editor do I use", host="openclaw", scope="main", session="new")
+    block = believing.block(first)
+    assert "1 proposed statement waits" in block.text and "Noted since the last session: pref.editor" in block.text
+    assert "sloop" not in block.text
+    believing.shown(first, block)
+    assert believing.block(first).notice == "", "once a session"
+    other = believing.block(Turn("and my editor?", host="openclaw", scope="main", session="newer"))
+    assert "1 proposed statement waits" in other.text and "Noted" not in other.text
+
+
+def test_more_than_twenty_proposals_are_not_counted(believing: Memory) -> None:
+    for number in range(25):
+        believing.propose("set", f"pref.tool{number}", f"hammer number {number}", "main", origin="agent", reason="x")
+    block = believing.block(Turn("hello there, how is it", host="openclaw", scope="main", session="new"))
+    assert "20+ proposed statements wait" in block.text
+
+
+def test_a_group_is_told_nothing_of_proposals(believing: Memory) -> None:
+    believing.propose("set", "user.boat", "sloop", "main", origin="agent", reason="unsupported")
+    assert believing.block(Turn("hi all", host="openclaw", scope="main", session="new", kind="group")).text == ""
+
+
+# --- decisions --------------------------------------------------------------------------------------------------------
+
+
+def waiting(memory: Memory, key: str = "user.boat", value: str = "a blue sloop", **changes: Any) -> Proposal:
+    said = {"origin": "agent", "reason": "unsupported"} | changes
+    return memory.propose("set", key, value, "main", **said)
+
+
+def test_accepting_makes_it_the_persons_word(memory: Memory) -> None:
+    one = waiting(memory)
+    fact = memory.accept(one.name)
+    assert fact is not None and (fact.source, fact.confidence, fact.value) == ("user", 1.0, "a blue sloop")
+    assert memory.proposals() == []
+
+
+def test_an_approval_is_bound_to_its_content(memory: Memory, db_path: Path) -> None:
+    from clawmark.errors import UsageError
+
+    one = waiting(memory)
+    query(db_path, "UPDATE proposals SET value = 'a red sloop'")
+    with pytest.raises(UsageError, match="says something else"):
+        memory.accept(one.name)
+    assert memory.facts() == []
+
+
+def test_a_rejection_holds_for_180_days(memory: Memory, clock: Clock, log: Log) -> None:
+    from clawmark.errors import Refused
+
+    memory.reject(waiting(memory).name, "it is not mine")
+    with pytest.raises(Refused):
+        waiting(memory, "user.ship")
+    clock.advance(days=181)
+    log.say("a new day", at=clock.now)
+    memory.sync()
+    assert waiting(memory).state == "pending"
+
+
+def test_what_is_decided_loses_its_value(memory: Memory, db_path: Path) -> None:
+    memory.reject(waiting(memory).name)
+    assert query(db_path, "SELECT state, value FROM proposals") == [("rejected", "")]
+    from helpers import residue
+
+    assert not residue(db_path.parent, "blue sloop")
+
+
+def test_the_same_statement_waits_once(memory: Memory) -> None:
+    assert waiting(memory).id == waiting(memory).id
+    assert waiting(memory, "user.ship", "A blue SLOOP").id == waiting(memory).id
+
+
+def test_setting_it_by_hand_answers_what_waits(memory: Memory) -> None:
+    waiting(memory)
+    memory.set("user.boat", "a blue sloop", scope="main")
+    assert memory.proposals() == []
+
+
+def test_merging_joins_both(memory: Memory) -> None:
+    memory.set("pref.tea", "green", scope="main")
+    one = waiting(memory, "pref.drink", "from a big pot")
+    fact = memory.accept(one.name, into="pref.tea")
+    assert fact is not None and (fact.key, fact.value) == ("pref.tea", "green; from a big pot")
+
+
+def test_superseding_takes_the_other_away_and_keeps_its_dates(memory: Memory) -> None:
+    memory.set("pref.editor", "Kate", scope="main")
+    one = waiting(memory, "user.editor", "Helix", conflict="conflict_candidate", against="pref.editor")
+    memory.accept(one.name, way="supersede")
+    assert facts_of(memory) == {"user.editor": "Helix"}
+    (event,) = [one for one in memory.why("pref.editor")[0].history if one.event_type == "supersede"]
+    assert event.old_value == "Kate" and json.loads(event.detail or "{}")["by"] == "user.editor"
+
+
+def test_keeping_both_finds_a_key(memory: Memory) -> None:
+    memory.set("pref.editor", "Kate", scope="main")
+    one = waiting(memory, "pref.editor", "Helix", conflict="conflict_candidate", against="pref.editor")
+    memory.accept(one.name, way="keep_both")
+    assert facts_of(memory) == {"pref.editor": "Kate", "pref.editor_2": "Helix"}
+
+
+def test_putting_off_counts_it_no_more_until_then(memory: Memory, clock: Clock) -> None:
+    one = waiting(memory)
+    memory.defer(one.name, 7)
+    assert memory.proposals() == [] and len(memory.proposals(deferred=True)) == 1
+    clock.advance(days=8)
+    assert [found.id for found in memory.proposals()] == [one.id]
+
+
+def test_accepting_to_forget_erases(memory: Memory) -> None:
+    memory.set("user.address", "Kouter 7, Ghent", scope="main")
+    memory.hide("user.address", "main")
+    one = memory.propose("forget", "user.address", "Kouter 7, Ghent", "main", origin="agent", reason="forget")
+    assert memory.accept(one.name) is None
+    assert memory.facts() == memory.facts(hidden=True) == []
+
+
+def test_rejecting_to_forget_shows_it_again(memory: Memory) -> None:
+    memory.set("user.address", "Kouter 7, Ghent", scope="main")
+    memory.hide("user.address", "main")
+    one = memory.propose("forget", "user.address", "Kouter 7, Ghent", "main", origin="agent", reason="forget")
+    memory.reject(one.name)
+    assert facts_of(memory) == {"user.address": "Kouter 7, Ghent"}
+
+
+def test_what_waits_survives_a_damaged_file(memory: Memory, log: Log, clock: Clock, db_path: Path) -> None:
+    waiting(memory)
+    memory.set("pref.editor", "Kate")
+    memory.close()
+    db_path.write_bytes(b"no database at all" * 500)
+    again_open = open_memory(db_path, log, clock=clock)
+    assert [one.value for one in again_open.proposals()] == ["a blue sloop"]

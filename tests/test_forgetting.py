@@ -1,0 +1,251 @@
+"""Forgetting: what is named goes with all that was said of it, and stays away however often the logs are read."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from helpers import LATER, START, Clock, Log, open_memory, query, recalled, residue
+
+from clawmark.errors import UsageError
+from clawmark.memory import Memory
+from clawmark.model import Forgetting
+
+CANARY = "zqcanaryxenon7731"
+
+
+def read_again(memory: Memory, path: Path) -> None:
+    """As after a reset of every cursor: all logs are read from their beginning."""
+    query(path, "DELETE FROM cursors")
+    query(path, "UPDATE streams SET mark = ''")
+    memory.sync()
+
+
+def said(memory: Memory) -> set[str]:
+    """Every text that recall still has."""
+    rows = query(memory.path, "SELECT id FROM passages ORDER BY id")
+    with memory._apart() as (connection, reader):
+        return {one.text for one in reader.read(connection, [row[0] for row in rows])}
+
+
+def test_a_key_goes_with_the_messages_that_state_it(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say(f"Remember that my boat is called {CANARY}.")
+    log.say(f"Noted, your boat is {CANARY}.", origin="assistant")
+    log.say("the mast needs paint before spring")
+    memory.sync()
+    memory.set("user.boat", CANARY)
+    plan = memory.forgetting(Forgetting(key="user.boat"))
+    assert list(plan.facts) == [("shared", "user.boat")] and plan.messages == 2
+    assert {one.role for one in plan.excerpts} == {"user", "assistant"}
+    assert memory.forget("user.boat") == ["shared"]
+    assert not residue(db_path.parent, CANARY)
+    read_again(memory, db_path)
+    assert not residue(db_path.parent, CANARY)
+    assert said(memory) == {"the mast needs paint before spring"}
+
+
+def test_a_common_word_goes_where_it_is_stated_alone(memory: Memory, log: Log) -> None:
+    log.say("My editor is Helix.")
+    log.say("Helix crashed on the big file today, please look at the trace")
+    memory.sync()
+    memory.set("pref.editor", "Helix")
+    memory.forget("pref.editor")
+    assert said(memory) == {"Helix crashed on the big file today, please look at the trace"}
+
+
+def test_a_dry_run_changes_nothing(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say("My editor is Helix.")
+    memory.sync()
+    memory.set("pref.editor", "Helix")
+    before = query(db_path, "SELECT * FROM facts"), said(memory)
+    plan = memory.forgetting(Forgetting(key="pref.editor"))
+    assert plan.messages == 1 and [one.excerpt for one in plan.excerpts] == ["My editor is Helix."]
+    assert (query(db_path, "SELECT * FROM facts"), said(memory)) == before
+
+
+def test_what_is_said_after_a_forgetting_is_kept(memory: Memory, log: Log, clock: Clock, db_path: Path) -> None:
+    log.say(f"My boat is called {CANARY}.")
+    memory.sync()
+    memory.set("user.boat", CANARY)
+    memory.forget("user.boat")
+    log.say(f"My boat is called {CANARY}.", at=LATER + timedelta(hours=1))
+    clock.advance(hours=2)
+    read_again(memory, db_path)
+    assert said(memory) == {f"My boat is called {CANARY}."}
+    assert query(db_path, "SELECT count(*) FROM passages") == [(1,)], "the old one stays away"
+
+
+def test_what_a_forgetting_is_asked_with_is_not_remembered(
+    memory: Memory, log: Log, clock: Clock, db_path: Path
+) -> None:
+    """The request and the answer are logged before and after it, and read later."""
+    memory.set("user.address", "Rua das Flores 12, Porto")
+    asked = clock.now
+    log.say("Please forget that I live in Rua das Flores 12, Porto.", at=asked)
+    clock.advance(seconds=5)
+    memory.forget("user.address")
+    log.say("Forgotten: Rua das Flores 12 in Porto.", at=asked + timedelta(seconds=20), origin="assistant")
+    log.say(
+        "Flores has many streets, and Porto has 12 bridges, they say, and a Rua or two", at=asked - timedelta(days=1)
+    )
+    log.say("the 12 flowers of Porto", at=asked)
+    clock.advance(hours=1)
+    memory.sync()
+    left = {"the 12 flowers of Porto"}
+    assert said(memory) - {"Flores has many streets, and Porto has 12 bridges, they say, and a Rua or two"} == left
+    log.say("We moved back to Rua das Flores 12, Porto!", at=clock.now)
+    memory.sync()
+    assert "We moved back to Rua das Flores 12, Porto!" in said(memory), "what is said later counts"
+
+
+def test_a_forgotten_number_is_not_remembered_from_a_log_that_is_read_later(memory: Memory, log: Log) -> None:
+    memory.set("user.badge", CANARY)
+    memory.forget("user.badge")
+    log.say(f"somebody wrote {CANARY} on the door")
+    memory.sync()
+    assert said(memory) == set()
+
+
+def test_a_query_takes_facts_and_messages_that_hold_all_its_words(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say("the clinic moved my appointment to Thursday")
+    log.say("an appointment at the bank")
+    log.say("the clinic has a new door")
+    memory.sync()
+    memory.set("user.doctor", "clinic appointment on Thursdays")
+    memory.set("user.bank", "Northlight")
+    gone = memory.erase(Forgetting(query="clinic appointments"))
+    assert list(gone.facts) == [("shared", "user.doctor")] and gone.messages == 1
+    assert said(memory) == {"an appointment at the bank", "the clinic has a new door"}
+    read_again(memory, db_path)
+    assert said(memory) == {"an appointment at the bank", "the clinic has a new door"}
+
+
+def test_a_conversation_goes_whole(memory: Memory, log: Log, clock: Clock, db_path: Path) -> None:
+    log.say("the garden wants water in July", "s1")
+    log.say("then I water it at six", "s1", origin="assistant")
+    log.say("the shed wants a lock", "s2")
+    memory.sync()
+    gone = memory.erase(Forgetting(conversation="s1"))
+    assert gone.messages == 2
+    log.say("and a new hose", "s1", at=LATER + timedelta(hours=1))
+    clock.advance(hours=2)
+    read_again(memory, db_path)
+    assert said(memory) == {"the shed wants a lock", "and a new hose"}
+
+
+def test_a_copy_in_a_fork_goes_with_its_conversation(memory: Memory, log: Log, db_path: Path) -> None:
+    first = log.say("the garden wants water in July when it is dry", "s1")
+    log.copy(first, "fork")
+    log.say("the fork goes on with the shed", "fork")
+    memory.sync()
+    memory.erase(Forgetting(conversation="s1"))
+    read_again(memory, db_path)
+    assert said(memory) == {"the fork goes on with the shed"}
+
+
+def test_what_was_said_before_a_date_goes(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say("the old ferry left at nine", at=START)
+    log.say("the new ferry leaves at ten", at=START + timedelta(days=30))
+    memory.sync()
+    gone = memory.erase(Forgetting(before=START + timedelta(days=1)))
+    assert gone.messages == 1
+    read_again(memory, db_path)
+    assert said(memory) == {"the new ferry leaves at ten"}
+
+
+def test_facts_stated_since_a_date_stay(memory: Memory, clock: Clock) -> None:
+    clock.now = START
+    memory.set("pref.old", "oak")
+    memory.set("pref.both", "elm")
+    clock.now = LATER
+    memory.set("pref.both", "elm")
+    memory.set("pref.new", "fir")
+    memory.erase(Forgetting(before=LATER - timedelta(days=1)))
+    assert [fact.key for fact in memory.facts()] == ["pref.both", "pref.new"]
+
+
+def test_a_scope_goes_and_no_other(memory: Memory, log: Log, db_path: Path) -> None:
+    log.session("w", scope="work")
+    log.say("the ledger closes on Friday", "w")
+    log.say("the ferry leaves at nine", "s1")
+    memory.sync()
+    memory.set("project.ledger", "closes Fridays", scope="work")
+    memory.set("pref.ferry", "nine", scope="main")
+    memory.erase(Forgetting(scope="work"))
+    read_again(memory, db_path)
+    assert said(memory) == {"the ferry leaves at nine"}
+    assert [fact.key for fact in memory.facts()] == ["pref.ferry"]
+
+
+def test_all_goes(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say(f"the {CANARY} lies in the drawer")
+    memory.sync()
+    memory.set("user.thing", CANARY)
+    memory.set("user.thing", f"{CANARY} two", scope="main")
+    memory.propose("set", "user.other", f"{CANARY} three", origin="assistant", reason="foreign")
+    memory.erase(Forgetting(everything=True))
+    assert not residue(db_path.parent, CANARY)
+    read_again(memory, db_path)
+    assert not residue(db_path.parent, CANARY)
+    assert (said(memory), memory.facts(), memory.proposals()) == (set(), [], [])
+
+
+def test_a_proposal_goes_with_its_key(memory: Memory, db_path: Path) -> None:
+    memory.set("user.boat", "sloop")
+    memory.propose("set", "user.boat", f"{CANARY} sloop", "shared", origin="assistant", reason="foreign")
+    memory.forget("user.boat")
+    assert memory.proposals() == [] and not residue(db_path.parent, CANARY)
+
+
+def test_an_older_value_of_a_forgotten_fact_is_forgotten_too(memory: Memory) -> None:
+    memory.set("user.address", "Rua das Flores 12, Porto")
+    memory.set("user.address", "Kouter 7, Ghent")
+    memory.forget("user.address")
+    from clawmark.errors import Refused
+
+    for value in ("Rua das Flores 12, Porto", "Kouter 7, Ghent"):
+        with pytest.raises(Refused) as refused:
+            memory.set("user.home", value, writer="agent")
+        assert refused.value.code == "FORGOTTEN"
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        Forgetting(),
+        Forgetting(key="user.boat", query="boat"),
+        Forgetting(everything=True, scope="main"),
+        Forgetting(query="  "),
+        Forgetting(query="!?"),
+    ],
+)
+def test_one_thing_is_named(memory: Memory, what: Forgetting) -> None:
+    with pytest.raises(UsageError):
+        memory.erase(what)
+
+
+def test_a_busy_log_does_not_bring_back_what_is_forgotten_meanwhile(tmp_path: Path, clock: Clock) -> None:
+    """A batch that was read before the forgetting is not written after it."""
+    from clawmark.errors import DatabaseBusy
+
+    path = tmp_path / "race" / "memory.db"
+    log = Log()
+    log.say(f"My boat is called {CANARY}.")
+    memory = open_memory(path, log, clock=clock)
+    memory.set("user.boat", CANARY)
+    read = log.read
+
+    def forgetful(*arguments: object) -> object:
+        batch = read(*arguments)  # type: ignore[arg-type]
+        memory.erase(Forgetting(everything=True))
+        return batch
+
+    log.read = forgetful  # type: ignore[assignment, method-assign]
+    with memory:
+        with pytest.raises(DatabaseBusy):
+            memory.sync()
+        del log.read
+        memory.sync()
+        assert not residue(path.parent, CANARY)
+        assert recalled(memory, "boat") == []

@@ -1,0 +1,130 @@
+"""Tombstones: what was forgotten is known again in other words and under other keys, and nothing else is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import apsw
+import pytest
+from helpers import LATER, START, migrate, opened
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clawmark.store import db, tombstones
+from clawmark.store.tombstones import Tombstones
+
+SECRET = b"s" * 32
+ADDRESS = "Rua das Flores 12, Porto"
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> apsw.Connection:
+    opened(tmp_path / "memory.db")
+    return db.connect(tmp_path / "memory.db")
+
+
+def buried(connection: apsw.Connection, key: str = "user.address", value: str = ADDRESS) -> Tombstones:
+    tombstones.bury_statement(connection, SECRET, "main", key, value, LATER)
+    return Tombstones(connection, SECRET)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("user.address", ADDRESS),
+        ("user.home_address", ADDRESS),
+        ("user.address", "rua  das flores 12, PORTO"),
+        ("user.home", "Porto, Rua das Flores 12"),
+        ("user.home", "I live at Rua das Flores 12 in Porto"),
+        ("user.street", "Flores 12"),
+    ],
+)
+def test_a_forgotten_statement_is_known_again(connection: apsw.Connection, key: str, value: str) -> None:
+    assert buried(connection).covers(["main"], key, value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("user.address", "Kouter 7, Ghent"), ("user.city", "Porto"), ("pref.wine", "port from Porto over sherry")],
+)
+def test_what_shares_a_word_with_it_was_not_forgotten(connection: apsw.Connection, key: str, value: str) -> None:
+    assert not buried(connection).covers(["main"], key, value)
+
+
+def test_a_word_of_its_own_covers_no_longer_statement(connection: apsw.Connection) -> None:
+    known = buried(connection, "pref.drink", "tea")
+    assert known.covers(["main"], "user.beverage", "Tea")
+    assert not known.covers(["main"], "user.allergy", "tea tree oil")
+
+
+def test_another_scope_forgot_nothing(connection: apsw.Connection) -> None:
+    assert not buried(connection).covers(["work", "shared"], "user.address", ADDRESS)
+
+
+def test_what_rests_on_a_forgotten_message_was_forgotten(connection: apsw.Connection) -> None:
+    tombstones.bury_messages(connection, SECRET, [b"k" * 16], LATER)
+    known = Tombstones(connection, SECRET)
+    assert known.covers(["main"], "pref.colour", "green", [b"k" * 16])
+    assert not known.covers(["main"], "pref.colour", "green", [b"o" * 16])
+
+
+def test_a_message_said_after_it_was_forgotten_counts(connection: apsw.Connection) -> None:
+    tombstones.bury_messages(connection, SECRET, [b"k" * 16], LATER)
+    known = Tombstones(connection, SECRET)
+    assert known.is_forgotten("main", "s1", b"k" * 16, LATER)
+    assert not known.is_forgotten("main", "s1", b"k" * 16, LATER + timedelta(seconds=1))
+    assert not known.is_forgotten("main", "s1", b"o" * 16, START)
+
+
+def test_a_session_and_a_horizon_forget_what_was_said_until_then(connection: apsw.Connection) -> None:
+    tombstones.bury_session(connection, SECRET, "main", "s1", START)
+    tombstones.put_horizon(connection, "work", START)
+    known = Tombstones(connection, SECRET)
+    for scope, session in (("main", "s1"), ("work", "s9")):
+        assert known.is_forgotten(scope, session, b"k" * 16, START)
+        assert not known.is_forgotten(scope, session, b"k" * 16, START + timedelta(seconds=1))
+    assert not known.is_forgotten("main", "s2", b"k" * 16, START)
+
+
+def test_a_horizon_never_comes_nearer(connection: apsw.Connection) -> None:
+    tombstones.put_horizon(connection, "work", LATER)
+    tombstones.put_horizon(connection, "work", START)
+    assert Tombstones(connection, SECRET).is_forgotten("work", "s", b"k" * 16, LATER)
+
+
+def test_a_rejection_runs_out(connection: apsw.Connection) -> None:
+    until = LATER + timedelta(days=180)
+    tombstones.bury_rejected(connection, SECRET, "main", "drinks tea", LATER, until)
+    known = Tombstones(connection, SECRET)
+    assert known.is_rejected("main", "Drinks  TEA", until - timedelta(seconds=1))
+    assert not known.is_rejected("main", "drinks tea", until)
+    assert not known.covers(["main"], "pref.drink", "drinks tea"), "the person may still have it noted"
+    tombstones.drop_expired(connection, until)
+    assert not Tombstones(connection, SECRET).is_rejected("main", "drinks tea", LATER)
+
+
+def test_setting_it_anew_lifts_whatever_stood_against_it(connection: apsw.Connection) -> None:
+    buried(connection)
+    tombstones.lift(connection, SECRET, "main", "user.home", "I live at Rua das Flores 12 in Porto")
+    assert not Tombstones(connection, SECRET).covers(["main"], "user.home", "I live at Rua das Flores 12 in Porto")
+
+
+def test_a_tombstone_tells_nothing_without_its_key(connection: apsw.Connection, tmp_path: Path) -> None:
+    buried(connection)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    for word in (b"Flores", b"flores", b"Porto", b"address"):
+        assert word not in (tmp_path / "memory.db").read_bytes()
+    assert not Tombstones(connection, b"o" * 32).covers(["main"], "user.address", ADDRESS)
+
+
+TREES = "ash birch cedar fir hazel larch oak pine rowan yew".split()
+
+
+@given(words=st.lists(st.sampled_from(TREES), min_size=2, max_size=6, unique=True), data=st.data())
+def test_any_order_of_the_same_words_is_the_same_statement(words: list[str], data: st.DataObject) -> None:
+    connection = apsw.Connection(":memory:")
+    migrate(connection)
+    tombstones.bury_statement(connection, SECRET, "main", "pref.trees", " ".join(words), LATER)
+    again = " ".join(data.draw(st.permutations(words)))
+    assert Tombstones(connection, SECRET).covers(["main"], "pref.wood", again)
