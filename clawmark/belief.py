@@ -12,6 +12,7 @@ import hmac
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal
 
@@ -20,11 +21,11 @@ import apsw
 from clawmark import erase
 from clawmark.errors import Refused, UsageError
 from clawmark.facts import gate, ladder
-from clawmark.guard import injection
+from clawmark.guard import injection, secrets
 from clawmark.model import SHARED, Conflict, Evidence, Fact, Proposal, ProposalKind, Utterance, Writer
 from clawmark.store import events, evidence, facts, passages, proposals, tombstones
 from clawmark.store.tombstones import Tombstones
-from clawmark.text import likeness
+from clawmark.text import cut, likeness
 
 CONFIDENCE: Final = {"user": 1.0, "agent": 0.9, "extracted": 0.8}
 """How far a statement is believed by who makes it, where nothing else is said."""
@@ -34,8 +35,10 @@ WAITS: Final = timedelta(days=90)
 FORGET_WAITS: Final = timedelta(days=30)
 REJECTED_FOR: Final = timedelta(days=180)
 MOST_PENDING: Final = 200
-"""Of one scope. Nobody reads more, and a hostile log must not fill the file."""
+"""Of one scope, of the owner's own words, and as many of others'. Nobody reads more, and a hostile log must not fill the
+file, nor keep the owner's words out."""
 
+REASON_LENGTH: Final = 200
 RAISED: Final = 0.05
 """What a proposal gains in confidence when it is said in another conversation."""
 
@@ -61,13 +64,9 @@ class Belief:
         """The fact as it stands afterwards; `key` and `value` have passed the gate. Raises Refused CONFLICT_SKIP or
         FORGOTTEN, with nothing changed."""
         connection, now = self._connection, self._now
-        buried = [hashed for _, hashed in facts.tombstones(self._secret, scope, key, value)]
-        forgotten_at = facts.buried_at(connection, buried)
-        if writer != "user":
-            known = Tombstones(connection, self._secret)
-            if forgotten_at is not None or (known and known.covers([scope, SHARED], key, value)):
-                raise Refused("FORGOTTEN", "the person had it forgotten; only what they say since then brings it back")
-        elif forgotten_at is not None and observed_at is not None and observed_at <= forgotten_at:
+        forgotten_at = self._forgotten_at(scope, key, value)
+        is_said_since = writer == "user" and (observed_at is None or (forgotten_at and observed_at > forgotten_at))
+        if forgotten_at is not None and not is_said_since:
             raise Refused("FORGOTTEN", "the person had it forgotten; only what they say since then brings it back")
         # An agent that hid a person's fact has not made room for its own.
         old = facts.get(connection, key, scope, deleted=writer != "user")
@@ -81,7 +80,8 @@ class Belief:
             raise Refused("CONFLICT_SKIP", "what is stored is the person's own word, or was said later")
         facts.put(connection, fact)
         if writer == "user":
-            tombstones.lift(connection, self._secret, scope, key, value)
+            for where in self._seen_from(scope):
+                tombstones.lift(connection, self._secret, where, key, value)
             self._answered(scope, key, fact.value)
             flagged = injection.score(value)
             if flagged:
@@ -89,11 +89,23 @@ class Belief:
         self._of_fact(outcome, writer, old, fact)
         return fact
 
+    def _forgotten_at(self, scope: str, key: str, value: str) -> datetime | None:
+        known = Tombstones(self._connection, self._secret)
+        return known.forgotten_at(self._seen_from(scope), key, value) if known else None
+
+    def _seen_from(self, scope: str) -> set[str]:
+        """The scopes in which a forgetting counts for what is stated in `scope`: what is shared is seen in all."""
+        if scope != SHARED:
+            return {scope, SHARED}
+        return {SHARED, *events.scopes(self._connection), *passages.scopes(self._connection)}
+
     def _answered(self, scope: str, key: str, value: str) -> None:
-        """The person said it themself: what waited under the same key with the same words waits no longer."""
+        """It is stored now: what waited under the same key with the same words waits no longer, nor what would have had
+        another value of it forgotten."""
         for one in proposals.pending(self._connection, [scope]):
-            if one.kind == "set" and one.key == key and likeness(one.value) == likeness(value):
+            if one.key == key and (one.kind == "forget" or likeness(one.value) == likeness(value)):
                 proposals.decide(self._connection, one.id, "superseded", self._now)
+                self._event("answer", "clawmark", scope, None, {"proposal": one.id})
 
     def _of_fact(
         self, outcome: str, writer: str, old: Fact | None, fact: Fact, rested: Sequence[Evidence] = ()
@@ -122,6 +134,8 @@ class Belief:
         """Act on a ruling about something said in `scope`; returns "fact", "known", "proposed" or "refused"."""
         if ruling.outcome == "refuse":
             return self._refused(ruling, ruling.rule, scope)
+        if not any(one.dated for one in ruling.evidence):
+            ruling = replace(ruling, observed_at=self.clock)  # nobody knows when; it is not old because of that
         rests_on = [_evidence(one) for one in ruling.evidence]
         known = Tombstones(self._connection, self._secret)
         content_keys = [one.content_key for one in rests_on]
@@ -250,10 +264,11 @@ class Belief:
     ) -> tuple[Proposal | None, bool]:
         """The proposal, and whether it is new; None where too many wait."""
         waiting = proposals.pending(self._connection, [scope])
+        alike = [one for one in waiting if (one.origin == "owner") == (origin == "owner")]
         for one in waiting:
             if one.kind == kind and likeness(one.value) == likeness(value) and (kind == "set" or one.key == key):
                 return one, False
-        if len(waiting) >= MOST_PENDING and not self._gives_way(waiting, origin):
+        if len(alike) >= MOST_PENDING and not self._gives_way(alike, origin):
             return None, False
         lasts = FORGET_WAITS if kind == "forget" else WAITS
         made = proposals.add(
@@ -295,10 +310,15 @@ class Belief:
         """The person takes a proposal on: as it stands, edited, merged `into` a known key, in the place of what it is
         against (supersede), or beside it (keep_both). None for one to forget.
 
-        Raises UsageError for one that is unknown, decided, or not what `name` says; Refused as `state` does.
+        Raises UsageError for one that is unknown, decided, or not what `name` says; Refused for what is no key or value.
         """
         one = self._named(name)
         if one.kind == "forget":
+            held = facts.get(self._connection, one.key, one.scope, deleted=True)
+            if held is not None and likeness(held.value) != likeness(one.value):
+                raise UsageError(
+                    f"{one.key} is another one by now; reject {one.name}, or say `clawmark forget {one.key}`."
+                )
             if value is not None or key is not None or into is not None or way != "replace":
                 raise UsageError(f"{one.name} is about forgetting {one.key}; it can be accepted or rejected.")
             proposals.decide(self._connection, one.id, "accepted", self._now)
@@ -326,7 +346,7 @@ class Belief:
             detail = {"by": under, "from": _date(beaten.observed_at), "until": _date(fact.observed_at)}
             events.add(
                 self._connection, "supersede", self._now, source="user", scope=beaten.scope, key=beaten.key,
-                old=beaten.value, new=said, detail=json.dumps(detail),
+                old=beaten.value, detail=json.dumps(detail),
             )  # fmt: skip
         edited = said != one.value or under != one.key
         how = "merge" if into is not None else way
@@ -346,6 +366,8 @@ class Belief:
         for scope in (one.scope, SHARED):
             held = facts.get(self._connection, one.against, scope)
             if held is not None:
+                if held.updated_at > one.created_at:
+                    raise UsageError(f"{held.key} has changed since {one.name} was proposed; look at both again.")
                 return held
         return None
 
@@ -362,7 +384,7 @@ class Belief:
         proposals.decide(self._connection, one.id, "rejected", self._now)
         said: dict[str, Any] = {"proposal": one.id, "rule": one.reason}
         if reason.strip():
-            said["reason"] = " ".join(reason.split())[:200]
+            said["reason"] = cut(secrets.mask(" ".join(reason.split())), REASON_LENGTH)
         if one.kind == "forget":
             self._shown_again(one)
         else:

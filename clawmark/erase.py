@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from clawmark.errors import DatabaseError
-from clawmark.model import SHARED
+from clawmark.model import SHARED, Proposal
 from clawmark.store import (
     cursors,
     db,
@@ -65,24 +65,29 @@ def mark_unfinished(connection: apsw.Connection, now: datetime, what: str = "pas
 
 
 def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes, now: datetime) -> bool:
-    """Erase a fact with all that was ever stored under its key, and leave permanent tombstones: of key, value, stems, and
-    of the messages it rests on. Belongs inside a transaction. False when there was no such fact.
+    """Erase a fact with all that was ever stored under its key, and leave permanent tombstones: of key, values, stems, and
+    of the messages it rests on. Belongs inside a transaction. False when nothing ever stood there, in the trail neither.
     """
     fact = facts.get(connection, key, scope, deleted=True)
-    if fact is None:
+    values = {old for _, of_key, old in events.stated(connection, scope) if of_key == key}
+    if fact is not None:
+        values.add(fact.value)
+    if not values:
         return False
     rests_on = [one.content_key for one in evidence.of(connection, scope, key)]
-    tombstones.bury_statement(connection, secret, scope, key, fact.value, now)
-    for value in {old for _, of_key, old in events.stated(connection, scope) if of_key == key} - {fact.value}:
-        tombstones.bury_statement(connection, secret, scope, key, value, now)  # what it was before is no less forgotten
+    for value in sorted(values):  # what it was before is no less forgotten
+        tombstones.bury_statement(connection, secret, scope, key, value, now)
     facts.remove(connection, key, scope)
     erase_messages(connection, rests_on, secret, now)
     evidence.remove(connection, scope, key)
-    _erase_proposals(connection, key, scope, fact.value)
+    _erase_proposals(connection, key, scope, values, secret, now)
     events.blank_values(connection, key, scope)
-    tells = bool(stems(key.partition(".")[2].replace("_", " ")) & stems(fact.value))
+    said = frozenset().union(*map(stems, values))
+    tells = bool(stems(key.partition(".")[2].replace("_", " ")) & said)
     if tells:
         events.blank_key(connection, key, scope)
+    for value in values:
+        events.blank_reasons(connection, stems(value))
     events.add(connection, "forget", now, source="user", scope=scope, key=None if tells else key)
     mark_unfinished(connection, now, "fact")
     return True
@@ -100,17 +105,35 @@ def erase_messages(connection: apsw.Connection, content_keys: Collection[bytes],
     return len(ids)
 
 
-def _erase_proposals(connection: apsw.Connection, key: str, scope: str, value: str) -> None:
+def erase_value(connection: apsw.Connection, scope: str, key: str, value: str, secret: bytes, now: datetime) -> None:
+    """Erase what a fact once said, from the trail and from what it rested on; what it says now stays. Belongs inside a
+    transaction."""
+    tombstones.bury_statement(connection, secret, scope, key, value, now)
+    fact = facts.get(connection, key, scope, deleted=True)
+    if fact is not None:  # it is no forgotten key
+        tombstones.remove(connection, [dict(tombstones.hashes(secret, scope, key, value))["key"]])
+    erase_messages(connection, [one.content_key for one in evidence.of(connection, scope, key, value)], secret, now)
+    evidence.remove(connection, scope, key, value)
+    events.blank_value(connection, key, scope, value)
+    mark_unfinished(connection, now, "fact")
+
+
+def _erase_proposals(
+    connection: apsw.Connection, key: str, scope: str, values: Collection[str], secret: bytes, now: datetime
+) -> None:
     """Those under this key, and those that say the same under another one."""
-    said = evidence.value_hash(value)
+    said = set(map(evidence.value_hash, values))
     for one in proposals.of_scope(connection, scope):
-        if one.key == key or (one.value and evidence.value_hash(one.value) == said):
-            erase_proposal(connection, one.id, one.scope, one.key, one.value)
+        if one.key == key or (one.value and evidence.value_hash(one.value) in said):
+            erase_proposal(connection, one, secret, now)
 
 
-def erase_proposal(connection: apsw.Connection, number: int, scope: str, key: str, value: str) -> None:
-    """Belongs inside a transaction."""
-    proposals.remove(connection, number)
+def erase_proposal(connection: apsw.Connection, one: Proposal, secret: bytes, now: datetime) -> None:
+    """Erase a proposal, and have what it said proposed by nobody again. Belongs inside a transaction."""
+    scope, key, value = one.scope, one.key, one.value
+    proposals.remove(connection, one.id)
+    if value and one.kind == "set":
+        tombstones.bury_statement(connection, secret, scope, key, value, now)
     fact = facts.get(connection, key, scope, deleted=True)
     if value and (fact is None or evidence.value_hash(fact.value) != evidence.value_hash(value)):
         evidence.remove(connection, scope, key, value)
@@ -121,7 +144,7 @@ def erase_scope(connection: apsw.Connection, scope: str, secret: bytes, until: d
     for key in facts.keys_of(connection, scope):
         erase_fact(connection, key, scope, secret, now)
     for one in proposals.of_scope(connection, scope):
-        erase_proposal(connection, one.id, one.scope, one.key, one.value)
+        erase_proposal(connection, one, secret, now)
     if scope != SHARED:  # in which nothing is said
         tombstones.put_horizon(connection, scope, until)
         erase_passages(connection, passages.of_scope(connection, scope), now)
@@ -167,7 +190,7 @@ def enforce(connection: apsw.Connection, secret: bytes, now: datetime) -> int:
     for one in proposals.pending(connection):
         rests_on = [said.content_key for said in evidence.of(connection, one.scope, one.key, one.value)]
         if known.covers([one.scope, SHARED], one.key, one.value, rests_on):
-            erase_proposal(connection, one.id, one.scope, one.key, one.value)
+            erase_proposal(connection, one, secret, now)
     return len(ids)
 
 

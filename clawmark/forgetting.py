@@ -7,7 +7,7 @@ what the person says afterwards counts again.
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -23,22 +23,22 @@ from clawmark.facts.typed import plain, tokens_of
 from clawmark.model import SHARED, Fact, Forgetting, Forgotten, Said
 from clawmark.recall.excerpt import Live, Reader, excerpt_of
 from clawmark.store import events, evidence, facts, lexicon, passages, proposals, streams, tombstones
-from clawmark.text import query_words, stems
+from clawmark.text import is_number, query_words, stems, words
 
 MOST_LOOKED_AT: Final = 2_000
 """Passages that are read for one fact."""
 MOST_ECHOES: Final = 50
 """A value that stands in more messages is a common word: those that state it go, those that mention it stay."""
 MOST_SHOWN: Final = 20
-_NUMBER = re.compile(r"(?=\w*\d\w*\d)\w{6,}|\d{4,}")
 
 
 @dataclass(slots=True)
 class Plan:
-    """What goes. content_keys: of messages; sessions: (scope, session); scopes: whole ones; horizons: scope → until when;
-    everything: scopes that are not known yet as well."""
+    """What goes. values: (scope, key, value) of what facts once said, which say something else now. content_keys: of messages; sessions: (scope, session); scopes: whole ones; horizons: scope → until when;
+    everything: scopes that are not known yet as well; words: of a query; named: by what, for the trail."""
 
     facts: set[tuple[str, str]] = field(default_factory=set)
+    values: set[tuple[str, str, str]] = field(default_factory=set)
     proposals: set[int] = field(default_factory=set)
     content_keys: set[bytes] = field(default_factory=set)
     passages: set[int] = field(default_factory=set)
@@ -48,13 +48,15 @@ class Plan:
     before: datetime | None = None
     scope: str | None = None
     everything: bool = False
+    words: frozenset[str] = frozenset()
+    named: str = ""
 
 
 def planned(connection: apsw.Connection, reader: Reader, what: Forgetting) -> Plan:
     """What `what` names. Raises UsageError where it names nothing, or several things."""
     _one_of(what)
     scope = None if what.scope is None else streams.scope_called(connection, what.scope)
-    plan = Plan(scope=scope, everything=what.everything)
+    plan = Plan(scope=scope, everything=what.everything, named=_name(what))
     if what.key is not None:
         _of_key(connection, reader, keys.spelled(what.key), scope, plan)
     elif what.query is not None:
@@ -83,23 +85,30 @@ def carried_out(connection: apsw.Connection, plan: Plan, secret: bytes, now: dat
     for number in sorted(plan.proposals):
         one = proposals.get(connection, number)
         if one is not None:
-            erase.erase_proposal(connection, one.id, one.scope, one.key, one.value)
+            erase.erase_proposal(connection, one, secret, now)
     gone = [place for place in sorted(plan.facts) if erase.erase_fact(connection, place[1], place[0], secret, now)]
+    for scope, key, value in sorted(plan.values):
+        erase.erase_value(connection, scope, key, value, secret, now)
+    until = _until(connection, now)  # of messages: a clock that is behind must leave none of them in
     for scope, session in sorted(plan.sessions):
-        tombstones.bury_session(connection, secret, scope, session, now)
-    for scope, until in sorted(plan.horizons.items()):
-        tombstones.put_horizon(connection, scope, until)
+        tombstones.bury_session(connection, secret, scope, session, until)
+    for scope, before in sorted(plan.horizons.items()):
+        tombstones.put_horizon(connection, scope, min(before, until))
     keys_of_all = passages.content_keys(connection, sorted(ids)) | plan.content_keys
-    tombstones.bury_messages(connection, secret, plan.content_keys, now)
+    tombstones.bury_messages(connection, secret, plan.content_keys, until)
     erase.erase_passages(connection, sorted(ids), now)
     evidence.forget(connection, keys_of_all - passages.standing(connection, keys_of_all))
     if plan.everything:
-        tombstones.put_horizon(connection, tombstones.EVERY_SCOPE, _until(connection, now))
+        tombstones.put_horizon(connection, tombstones.EVERY_SCOPE, until)
     for scope in sorted(plan.scopes):
-        erase.erase_scope(connection, scope, secret, _until(connection, now), now)
+        erase.erase_scope(connection, scope, secret, until, now)
     if plan.before is not None:
         events.blank_before(connection, plan.scope, plan.before)
-    if plan.before is not None or plan.proposals:
+    events.blank_reasons(connection, plan.words)
+    if messages:
+        detail = json.dumps({"by": plan.named, "messages": messages})
+        events.add(connection, "erase", now, source="user", scope=plan.scope, detail=detail)
+    if plan.before is not None or plan.proposals or plan.values:
         erase.mark_unfinished(connection, now, "fact")
     return Forgotten(gone, len(plan.proposals), messages)
 
@@ -110,6 +119,14 @@ def _one_of(what: Forgetting) -> None:
         raise UsageError("name one thing to forget: a key, a query, a conversation, a date, a scope, or all.")
     if what.query is not None and not stems(what.query):
         raise UsageError("a query to forget by has at least one word.")
+
+
+def _name(what: Forgetting) -> str:
+    named = {
+        "key": what.key, "query": what.query, "conversation": what.conversation, "before": what.before,
+        "all": what.everything or None,
+    }  # fmt: skip
+    return next((name for name, value in named.items() if value is not None), "scope")
 
 
 def _scopes(connection: apsw.Connection) -> list[str]:
@@ -129,11 +146,12 @@ def _until(connection: apsw.Connection, now: datetime) -> datetime:
 
 
 def _of_key(connection: apsw.Connection, reader: Reader, key: str, scope: str | None, plan: Plan) -> None:
-    held = [one for one in facts.scopes_of(connection, key) if scope in (None, one)]
+    told = {where for where, of_key, _ in events.stated(connection) if of_key == key}
+    held = [one for one in {*facts.scopes_of(connection, key), *told} if scope in (None, one)]
     for where in held:
         fact = facts.get(connection, key, where, deleted=True)
+        plan.facts.add((where, key))
         if fact is not None:
-            plan.facts.add((where, key))
             plan.content_keys |= {one.content_key for one in evidence.of(connection, where, key)}
             plan.content_keys |= _messages_about(connection, reader, fact)
             _saying_the_same(connection, fact, plan)
@@ -185,19 +203,22 @@ def _states(fact: Fact, one: Live) -> bool:
 
 def _is_rare(value: str) -> bool:
     """Whether a value is more than a word that anybody uses: several words, or a number."""
-    return len(stems(value)) > 1 or _NUMBER.search(value) is not None
+    return len(stems(value)) > 1 or any(map(is_number, words(value)))
 
 
 # --- more than one ----------------------------------------------------------------------------------------------------
 
 
 def _of_query(connection: apsw.Connection, query: str, scope: str | None, plan: Plan) -> None:
-    wanted = stems(query)
+    wanted = plan.words = stems(query)
     for hidden in (False, True):
         for fact in facts.live(connection, None if scope is None else [scope], hidden=hidden):
             if wanted <= stems(_as_text(fact.key, fact.value)):
                 plan.facts.add((fact.scope, fact.key))
                 plan.content_keys |= {one.content_key for one in evidence.of(connection, fact.scope, fact.key)}
+    for where, key, value in events.stated(connection, scope):
+        if (where, key) not in plan.facts and wanted <= stems(_as_text(key, value)):
+            plan.values.add((where, key, value))
     for one in proposals.pending(connection, None if scope is None else [scope]):
         if wanted <= stems(_as_text(one.key, one.value)):
             plan.proposals.add(one.id)
@@ -213,7 +234,11 @@ def _of_conversation(connection: apsw.Connection, session: str, scope: str | Non
     ids = passages.of_session(connection, session, scope)
     plan.passages |= set(ids)
     plan.sessions |= set(passages.scopes_of_session(connection, session, scope))
-    plan.content_keys |= passages.content_keys(connection, passages.in_other_sessions(connection, ids, session))
+    # What others said in the same words stays; a copy that is read later, under whatever session, does not come in.
+    said = passages.content_keys(connection, ids)
+    copied = passages.content_keys(connection, passages.in_other_sessions(connection, ids, session))
+    elsewhere = passages.content_keys(connection, sorted(set(passages.with_content(connection, said)) - set(ids)))
+    plan.content_keys |= copied | (said - elsewhere)
     _resting_on(connection, passages.content_keys(connection, ids), plan)
 
 

@@ -35,7 +35,7 @@ from clawmark.jobs import extract
 from clawmark.memory import Memory
 from clawmark.model import Status
 from clawmark.settings import Settings, config_file
-from clawmark.store import check, copy, db, facts, files, keyfile, migrations, recovery, sidecar, spaces
+from clawmark.store import check, copy, db, files, keyfile, migrations, recovery, sidecar, spaces, tombstones
 
 State = Literal["ok", "warn", "fail"]
 LITTLE_ROOM = 200 * 1024 * 1024
@@ -128,7 +128,7 @@ def _pages(path: Path, *, leave_no_trace: bool) -> list[Check]:
         if faults:
             raise DatabaseDamaged(f"{path} is damaged: {'; '.join(faults)}.")
         broken = len(check.broken_vectors(connection))
-        checks = [_key(path, len(facts.buried(connection)), copy.noted_key(connection))]
+        checks = [_key(path, len(tombstones.buried(connection)), copy.noted_key(connection))]
     if broken:
         checks.append(Check("vectors", "warn", f"{broken:,} are damaged", "`clawmark reembed` makes them anew."))
     sound = f"{path}, schema {version}, {path.stat().st_size:,} bytes, every page read"

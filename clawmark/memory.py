@@ -705,6 +705,11 @@ class Memory:
             named = None if scope is None else [streams.scope_called(connection, scope), SHARED]
             return ladder.stale(facts.live(connection, named), self._age(connection, self._clock()), days)
 
+    def is_group(self, session: str, scope: str | None = None) -> bool:
+        """Whether others read along in a session, as far as the log says."""
+        with self._reading() as connection:
+            return self._addressed(connection, Turn("", scope=scope, session=session))[1] == "group"
+
     def extraction(self) -> How:
         """Who extracts facts, for those who look at it: `status`, `doctor`, `calibrate`."""
         return self._extraction() or self._how(None)

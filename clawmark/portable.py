@@ -24,11 +24,12 @@ from typing import Any, Final
 
 import apsw
 
+from clawmark.arrival import Arrived, Clock, Row, bring_in
 from clawmark.errors import UsageError
 from clawmark.guard import secrets
 from clawmark.store import copy, db, files, keyfile, migrations, portable, recovery, sidecar, streams
 from clawmark.store.passages import from_ms, to_ms
-from clawmark.transfer import OF_FACTS, Arrived, Clock, Row, bring_in
+from clawmark.store.portable import TRAIL
 
 Mask = Callable[[str], str]
 
@@ -44,7 +45,7 @@ RECORDS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "fact": ("facts", {"hidden": "is_deleted"}),
     "evidence": ("evidence", {"gone": "is_gone"}),
     "proposal": ("proposals", {"number": "id"}),
-    "event": (OF_FACTS, {"key": "memory_key"}),
+    "event": (TRAIL, {"key": "memory_key"}),
     "tombstone": ("tombstones", {}),
     "horizon": ("horizons", {}),
     "deleted_session": ("deleted_sessions", {}),
@@ -53,7 +54,7 @@ RECORDS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 
 _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     **sidecar.TABLES,
-    OF_FACTS: portable.EVENT,
+    TRAIL: portable.EVENT,
     "scopes": portable.SCOPE_NAME,
 }
 _FLAGS: Final = ("is_deleted", "is_gone")
@@ -109,7 +110,7 @@ def export(memory_path: Path, clock: Clock, *, scope: str | None = None, with_se
 
 
 def _rows_of(connection: apsw.Connection, table: str, scope: str | None) -> list[Row]:
-    if table == OF_FACTS:
+    if table == TRAIL:
         return portable.events_of_facts(connection, scope)
     if table == "scopes":
         return portable.scope_names(connection, scope)

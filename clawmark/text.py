@@ -97,6 +97,12 @@ def stem(word: str) -> str:
     return word[:5] if word.isascii() and word.isalpha() and len(word) > 5 else word
 
 
+def is_number(word: str) -> bool:
+    """Whether a word is somebody's or something's own: a number, or a name with digits in it."""
+    digits = sum(char.isdigit() for char in word)
+    return digits >= 4 or (digits >= 2 and len(word) >= 5)
+
+
 def stems(text: str) -> frozenset[str]:
     """What a statement is made of, whatever its order and endings: the stems of its content words, or of all its words
     where it has none."""

@@ -27,7 +27,6 @@ STALE_DAYS, MOST_DAYS = 90, 36_500
 MOST_LISTED: Final = 10
 """Facts and proposals, each, that a model is told of; how many there are it is told as well."""
 MOST_OF_VALUE: Final = 160
-HIDDEN_DAYS: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +256,7 @@ def review(
     if not _speaks_alone(caller):
         raise Refused("NOT_OWNER", "what waits for the owner is theirs alone; they ask in a direct conversation")
     stale, waiting = memory.stale(days, caller.scope), memory.proposals(caller.scope)
-    data = {"stale": [one.as_json() for one in stale], "proposals": [one.as_json() for one in waiting]}
+    data = {"stale": [one.as_json() for one in stale], "proposals": [_for_a_model(one) for one in waiting]}
     if not stale and not waiting:
         return Answer(f"Nothing waits for the person, and every fact was stated within {days} days.", "empty", data)
     said = [
@@ -279,9 +278,15 @@ def _listed(head: str, found: Sequence[Any], line: Callable[[Any], str]) -> list
     return [f"{head}:", *(line(one) for one in found[:MOST_LISTED]), *([f"({left} more)"] if left > 0 else [])]
 
 
-def _proposal_line(proposal: Proposal) -> str:
+def _for_a_model(proposal: Proposal) -> dict[str, Any]:
     """What reads like an order is for the person's eyes alone."""
-    value = _quoted(proposal.value) if proposal.reason != "injection" else "(a model is not shown it)"
+    said = proposal.as_json()
+    return said | {"value": None} if injection.score(proposal.value) else said
+
+
+def _proposal_line(proposal: Proposal) -> str:
+    hidden = injection.score(proposal.value)
+    value = "(a model is not shown it)" if hidden else _quoted(proposal.value)
     what = "erase " if proposal.kind == "forget" else ""
     return f"- {proposal.name} {what}{proposal.key}: {value} ({proposal.reason})"
 
@@ -308,7 +313,7 @@ def reconcile(memory: Memory, run: Callable[[], SyncReport]) -> Answer:
     failed = f" {len(report.failures)} logs could not be read; `clawmark status` says why." if report.failures else ""
     text = (
         f"Up to date: {report.read:,} messages read, {report.kept:,} new, {report.vectors:,} vectors made, "
-        f"{report.pending:,} without one.{failed}"
+        f"{report.pending:,} without one; {report.facts:,} facts noted, {report.proposed:,} statements proposed.{failed}"
     )
     return Answer(text, "ok", report.as_json())
 

@@ -173,6 +173,8 @@ def test_a_paraphrase_has_the_same_numbers_and_never_the_opposite_polarity(one: 
         assert not alike.is_opposite(one, other)
 
 
-@pytest.mark.parametrize("unit", ["never avoid tea " * 20, "不喜欢" * 20, "instead of " * 20, "a" * 50 + " "])
+@pytest.mark.parametrize(
+    "unit", ["never avoid tea " * 20, "不喜欢" * 20, "instead of " * 20, "a" * 50 + " "], ids=range(4)
+)
 def test_cost_grows_with_the_text(unit: str) -> None:
     assert growth(lambda said: alike.relation(said, said + " x"), unit) < RATIO

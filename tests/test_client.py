@@ -73,7 +73,7 @@ def hook(*arguments: str, event: Any = EVENT, budget: str = "30") -> subprocess.
 
 
 def remember(resident: Process) -> None:
-    resident.result("set", caller={"host": "mcp"}, key="pref.editor", value="Helix, „immer“ 😀\n")
+    resident.result("set", caller={"host": "mcp"}, key="pref.editor", value="Helix für Übersetzungen\n")
 
 
 # --- the hook ---------------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def test_a_hook_prints_exactly_the_answer(resident: Process, path: str) -> None:
     printed = hook("claude-code", "--socket", path)
     said = json.loads(printed.stdout)
     assert said["hookSpecificOutput"]["hookEventName"] == "UserPromptSubmit"
-    assert "„immer“ 😀" in said["hookSpecificOutput"]["additionalContext"]
+    assert "Helix für Übersetzungen" in said["hookSpecificOutput"]["additionalContext"]
     assert (printed.returncode, printed.stderr) == (0, b"")
 
 

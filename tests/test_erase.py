@@ -17,7 +17,7 @@ from clawmark.errors import DatabaseDamaged, SourceAbsent, SourceBusy, UsageErro
 from clawmark.jobs import runner
 from clawmark.memory import Memory
 from clawmark.settings import Settings
-from clawmark.store import db, facts, files, recovery, sidecar
+from clawmark.store import db, files, recovery, sidecar, tombstones
 
 CANARY = "zqcanaryxenon7731"
 
@@ -96,10 +96,10 @@ def test_tombstones_tell_nothing_and_only_the_same_words_match(memory: Memory, d
     memory.forget("user.address")
     hashes = {bytes(row[0]) for row in query(db_path, "SELECT hash FROM tombstones WHERE kind IN ('key', 'value')")}
     secret = db_path.with_name("memory.db.key").read_bytes()
-    same = {h for _, h in facts.tombstones(secret, "shared", "user.address", "  ELM  street 4")}
+    same = {h for _, h in tombstones.hashes(secret, "shared", "user.address", "  ELM  street 4")}
     assert hashes == same
-    assert not hashes & {h for _, h in facts.tombstones(b"guess" * 8, "shared", "user.address", "Elm Street 4")}
-    assert not hashes & {h for _, h in facts.tombstones(secret, "work", "user.address", "Elm Street 4")}
+    assert not hashes & {h for _, h in tombstones.hashes(b"guess" * 8, "shared", "user.address", "Elm Street 4")}
+    assert not hashes & {h for _, h in tombstones.hashes(secret, "work", "user.address", "Elm Street 4")}
 
 
 def test_a_tombstone_stays_until_the_person_says_it_anew(memory: Memory, db_path: Path) -> None:

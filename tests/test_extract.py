@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import LATER, START, Clock, Log, audit, open_memory, query
+from helpers import LATER, START, Clock, Log, audit, open_memory, query, residue
 
 from clawmark.errors import EndpointDown, EndpointError, ReplyUnusable
 from clawmark.memory import Memory
@@ -603,8 +603,6 @@ def test_a_rejection_holds_for_180_days(memory: Memory, clock: Clock, log: Log) 
 def test_what_is_decided_loses_its_value(memory: Memory, db_path: Path) -> None:
     memory.reject(waiting(memory).name)
     assert query(db_path, "SELECT state, value FROM proposals") == [("rejected", "")]
-    from helpers import residue
-
     assert not residue(db_path.parent, "blue sloop")
 
 
@@ -633,6 +631,128 @@ def test_superseding_takes_the_other_away_and_keeps_its_dates(memory: Memory) ->
     assert facts_of(memory) == {"user.editor": "Helix"}
     (event,) = [one for one in memory.why("pref.editor")[0].history if one.event_type == "supersede"]
     assert event.old_value == "Kate" and json.loads(event.detail or "{}")["by"] == "user.editor"
+
+
+def test_forgetting_what_superseded_takes_its_value_out_of_the_other_keys_trail(memory: Memory, db_path: Path) -> None:
+    memory.set("pref.editor", "Kate", scope="main")
+    one = waiting(memory, "user.editor", "zyzzyvahelix", conflict="conflict_candidate", against="pref.editor")
+    memory.accept(one.name, way="supersede")
+    memory.forget("user.editor")
+    assert not residue(db_path.parent, "zyzzyvahelix")
+
+
+def test_a_decided_proposal_keeps_no_word_of_what_was_said(memory: Memory, db_path: Path) -> None:
+    for decide in (lambda name: memory.reject(name), lambda name: memory.accept(name, key="user.other")):
+        one = waiting(memory, "user.sister_aurelindra", "Aurelindra lives in Lisbon", against="user.aurelindra")
+        decide(one.name)
+        memory.forget("user.other")
+        assert not residue(db_path.parent, "aurelindra", "Aurelindra")
+        query(db_path, "DELETE FROM tombstones")
+
+
+def test_the_reason_of_a_rejection_holds_no_secret_and_is_forgotten_with_its_words(
+    memory: Memory, db_path: Path
+) -> None:
+    from clawmark.model import Forgetting
+
+    secret = "ghp_" + "".join("abcd1234EFGH"[i % 12] for i in range(36))
+    memory.reject(waiting(memory).name, f"the token {secret} has nothing to do with Aurelindra in Porto")
+    assert not residue(db_path.parent, secret)
+    memory.erase(Forgetting(query="Aurelindra Porto"))
+    assert not residue(db_path.parent, "Aurelindra")
+
+
+def test_what_is_forgotten_is_not_named_as_noted(believing: Memory, log: Log) -> None:
+    log.say(EDITOR)
+    believing.sync()
+    believing.forget("pref.editor")
+    assert believing.block(Turn("hello there, how is it", host="openclaw", scope="main", session="new")).notice == ""
+
+
+def test_each_forgetting_of_messages_leaves_an_event(memory: Memory, log: Log) -> None:
+    from clawmark.model import Forgetting
+
+    log.say("the shed wants a lock")
+    memory.sync()
+    memory.erase(Forgetting(conversation="s1"))
+    (event,) = [one for one in memory.events() if one.event_type == "erase"]
+    assert json.loads(event.detail or "") == {"by": "conversation", "messages": 1}
+
+
+def test_a_vanished_path_lowers_a_proposal_and_decides_nothing(memory: Memory, log: Log, tmp_path: Path) -> None:
+    there = tmp_path / "notes.txt"
+    there.write_text("x")
+    log.say(f"Remember that I always keep the list in {there} at home.")
+    log.say("Remember that I always keep the plan in /nowhere/at/all/plan.txt at home.", "s2")
+    memory.sync()
+    found = {("nowhere" in one.value): one.confidence for one in memory.proposals()}
+    assert found[False] > found[True] >= 0.6
+
+
+def test_a_dry_run_looks_at_all_that_a_pass_would(memory: Memory, log: Log, clock: Clock) -> None:
+    for number in range(60):
+        log.say(f"Remember that I always take seat number {number} in row {number + 100}. " + "It is fine there. " * 12)
+    clock.now = log.messages()[-1].at + timedelta(days=1)
+    memory.sync()
+    proposed = len(memory.proposals())
+    assert proposed == len([ruling for _, ruling in memory.dry_run(30) if ruling.outcome == "propose"]) == 60
+
+
+def test_a_dry_run_asks_the_hosts_model_no_more_than_it_may(
+    db_path: Path, log: Log, clock: Clock, model: Model
+) -> None:
+    memory = with_model(db_path, log, clock, model, extract_daily_calls=2)
+    clock.now = START + timedelta(days=1)
+    for number in range(4):
+        log.say(f"the note of day {number} speaks of the harbour", f"s{number}")
+    open_memory(db_path, log, clock=clock, extract_url="off").sync()
+    with pytest.raises(EndpointDown):
+        memory.dry_run(30)
+    assert model.calls == 2
+
+
+def test_a_yes_to_forget_is_about_the_value_that_was_shown(memory: Memory) -> None:
+    from clawmark.errors import UsageError
+
+    memory.set("user.city", "Lisbon", scope="main")
+    one = memory.propose("forget", "user.city", "Lisbon", "main", origin="agent", reason="unasked")
+    memory.set("user.city", "Porto", scope="main")
+    with pytest.raises(UsageError, match="superseded"):
+        memory.accept(one.name)
+    assert facts_of(memory) == {"user.city": "Porto"}
+
+
+def test_a_fact_that_changed_since_is_superseded_by_nothing_older(memory: Memory, clock: Clock) -> None:
+    from clawmark.errors import UsageError
+
+    memory.set("pref.editor", "Kate", scope="main")
+    one = waiting(memory, "user.editor", "Helix", conflict="conflict_candidate", against="pref.editor")
+    clock.advance(minutes=1)
+    memory.set("pref.editor", "Emacs", scope="main")
+    with pytest.raises(UsageError, match="has changed since"):
+        memory.accept(one.name, way="supersede")
+    assert facts_of(memory) == {"pref.editor": "Emacs"}
+
+
+def test_others_proposals_never_keep_the_owners_words_out(memory: Memory, log: Log) -> None:
+    from clawmark.belief import MOST_PENDING
+    from clawmark.errors import Refused
+
+    for number in range(MOST_PENDING):
+        waiting(memory, f"pref.tool{number}", f"hammer number {number}")
+    with pytest.raises(Refused):
+        waiting(memory, "pref.more", "one more hammer")
+    log.say("Remember that I always take the window seat.")
+    assert memory.sync().proposed == 1
+
+
+def test_a_message_without_a_date_makes_no_old_fact(db_path: Path, clock: Clock, model: Model) -> None:
+    log = Log()
+    memory = with_model(db_path, log, clock, model)
+    log.say("a day in the harbour", "s0", at=LATER - timedelta(days=1))
+    log.say(EDITOR, "s1", at=LATER + timedelta(days=30_000))
+    memory.sync()
+    assert facts_of(memory) == {"pref.editor": "Helix"}
 
 
 def test_keeping_both_finds_a_key(memory: Memory) -> None:

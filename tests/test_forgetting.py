@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from helpers import LATER, START, Clock, Log, open_memory, query, recalled, residue
 
-from clawmark.errors import UsageError
+from clawmark.errors import Refused, UsageError
 from clawmark.memory import Memory
 from clawmark.model import Forgetting
 
@@ -107,6 +107,104 @@ def test_a_forgotten_number_is_not_remembered_from_a_log_that_is_read_later(memo
     assert said(memory) == set()
 
 
+def test_a_query_finds_what_a_fact_said_before(memory: Memory, db_path: Path) -> None:
+    memory.set("pref.editor", "Emacsqzx")
+    memory.set("pref.editor", "Helix")
+    gone = memory.erase(Forgetting(query="Emacsqzx"))
+    assert not residue(db_path.parent, "Emacsqzx")
+    assert [fact.value for fact in memory.facts()] == ["Helix"] and list(gone.facts) == []
+    with pytest.raises(Refused):
+        memory.set("pref.other", "Emacsqzx", writer="agent")
+    assert memory.set("pref.editor", "Helix 25", writer="user").value == "Helix 25"
+
+
+def test_a_key_under_which_nothing_stands_any_more_is_forgotten_with_its_history(memory: Memory, db_path: Path) -> None:
+    memory.set("pref.editor", "Emacsqzx", scope="main")
+    one = memory.propose(
+        "set", "user.editor", "Helix", "main", origin="agent", reason="x", conflict="conflict_candidate",
+        against="pref.editor",
+    )  # fmt: skip
+    memory.accept(one.name, way="supersede")
+    memory.forget("pref.editor")
+    assert not residue(db_path.parent, "Emacsqzx")
+    assert [fact.value for fact in memory.facts()] == ["Helix"]
+
+
+def test_words_typed_before_a_forgetting_bring_nothing_back_under_any_key(memory: Memory, clock: Clock) -> None:
+    typed = clock.now
+    memory.set("user.city", "Lisbon Alfama district")
+    clock.advance(minutes=1)
+    memory.forget("user.city")
+    for key in ("user.city", "user.home"):
+        with pytest.raises(Refused) as refused:
+            memory.set(key, "Lisbon Alfama district", observed_at=typed)
+        assert refused.value.code == "FORGOTTEN"
+    clock.advance(minutes=1)
+    assert memory.set("user.home", "Lisbon Alfama district", observed_at=clock.now)
+
+
+def test_what_was_forgotten_in_one_scope_does_not_come_back_through_what_is_shared(memory: Memory) -> None:
+    memory.set("user.street", "Rua das Flores", scope="main")
+    memory.forget("user.street", "main")
+    with pytest.raises(Refused):
+        memory.set("ref.street", "Rua das Flores", writer="agent")
+
+
+def test_messages_that_a_forgetting_left_stay_when_their_log_is_read_again(
+    memory: Memory, log: Log, db_path: Path
+) -> None:
+    for number in range(60):
+        log.say(f"the dark mode of program {number} is a dark one", at=LATER - timedelta(hours=3, minutes=number))
+    memory.sync()
+    memory.set("pref.theme", "dark mode", scope="main")
+    assert memory.forgetting(Forgetting(key="pref.theme")).messages == 0, "a common word"
+    memory.forget("pref.theme")
+    read_again(memory, db_path)
+    assert len(said(memory)) == 60
+
+
+def test_a_common_word_is_not_remembered_from_the_talk_about_forgetting_it(
+    memory: Memory, log: Log, clock: Clock
+) -> None:
+    memory.set("user.city", "Lisbonqzx", scope="main")
+    asked = clock.now
+    log.say("Lisbonqzx has fine trams", at=asked - timedelta(days=3))
+    log.say("I live in Lisbonqzx.", at=asked - timedelta(minutes=1))
+    log.say("Please forget that I live in Lisbonqzx.", at=asked)
+    clock.advance(seconds=5)
+    memory.forget("user.city")
+    log.say("Done, I no longer know about Lisbonqzx.", at=asked + timedelta(seconds=30), origin="assistant")
+    clock.advance(hours=1)
+    memory.sync()
+    assert said(memory) == {"Lisbonqzx has fine trams"}
+
+
+def test_a_forgotten_proposal_does_not_come_back(memory: Memory) -> None:
+    memory.propose("set", "user.note", "the seven keys lie in the blue drawer", "main", origin="assistant", reason="x")
+    memory.erase(Forgetting(query="blue drawer"))
+    with pytest.raises(Refused):
+        memory.propose("set", "user.other", "the seven keys lie in the blue drawer", "main", origin="agent", reason="x")
+
+
+def test_a_horizon_is_never_in_the_future(memory: Memory, log: Log, clock: Clock) -> None:
+    memory.erase(Forgetting(before=LATER + timedelta(days=30_000)))
+    clock.advance(days=2)
+    log.say("the ferry leaves at nine", at=LATER + timedelta(days=1))
+    memory.sync()
+    assert said(memory) == {"the ferry leaves at nine"}
+
+
+def test_a_clock_that_was_behind_lets_no_message_back_in(memory: Memory, log: Log, clock: Clock, db_path: Path) -> None:
+    log.say(f"My boat is called {CANARY}.", at=LATER)
+    memory.sync()
+    memory.set("user.boat", CANARY)
+    clock.now = LATER - timedelta(days=2)
+    memory.forget("user.boat")
+    clock.now = LATER + timedelta(days=1)
+    read_again(memory, db_path)
+    assert said(memory) == set()
+
+
 def test_a_query_takes_facts_and_messages_that_hold_all_its_words(memory: Memory, log: Log, db_path: Path) -> None:
     log.say("the clinic moved my appointment to Thursday")
     log.say("an appointment at the bank")
@@ -202,8 +300,6 @@ def test_an_older_value_of_a_forgotten_fact_is_forgotten_too(memory: Memory) -> 
     memory.set("user.address", "Rua das Flores 12, Porto")
     memory.set("user.address", "Kouter 7, Ghent")
     memory.forget("user.address")
-    from clawmark.errors import Refused
-
     for value in ("Rua das Flores 12, Porto", "Kouter 7, Ghent"):
         with pytest.raises(Refused) as refused:
             memory.set("user.home", value, writer="agent")

@@ -28,6 +28,7 @@ from clawmark.errors import (
 )
 from clawmark.settings import Settings
 from clawmark.store import copy, db, events, facts, files, keyfile, lexicon, migrations, recovery, sidecar
+from clawmark.store.tombstones import hashes, remove
 
 STAMP = "20261201T120000Z"
 LOGS = files.COMPANIONS
@@ -287,8 +288,8 @@ def test_what_the_person_said_anew_is_not_dropped_for_an_older_tombstone(db_path
     secret = keyfile.secret(keyfile.key_path(db_path))
     with writing(db_path) as connection:
         with db.transaction(connection, db_path):
-            hashes = [hashed for _, hashed in facts.tombstones(secret, "shared", "user.city", "Gothenburg")]
-            facts.lift(connection, hashes)
+            of_city = [hashed for _, hashed in hashes(secret, "shared", "user.city", "Gothenburg")]
+            remove(connection, of_city)
         db.checkpoint(connection)
     overwrite(db_path, pages_of(db_path, "facts")[-1], b"\xff" * 4096)
     assert {row["kind"][:5] for row in sidecar.read(db_path).tombstones} == {"key", "value", "stem:"}  # type: ignore[union-attr]

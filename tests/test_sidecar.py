@@ -64,9 +64,9 @@ def test_it_holds_every_row_and_column(connection: apsw.Connection, db_path: Pat
     remember(connection, db_path, "pref.editor", 'Helix "τ" \u2028 \x85 \n {} 日本')
     remember(connection, db_path, "pref.hidden", "x")
     connection.execute("UPDATE facts SET is_deleted = 1, confidence = 0.1 WHERE key = 'pref.hidden'")
-    facts.bury(connection, "key", bytes(range(32)), LATER)
+    tombstones.bury(connection, "key", bytes(range(32)), LATER)
     connection.execute("UPDATE tombstones SET expires_at = ?", (LATER.isoformat(),))
-    facts.bury(connection, "value", b"\0" * 32, LATER)
+    tombstones.bury(connection, "value", b"\0" * 32, LATER)
     streams.bury_session(connection, "main", "a session", "log", "a host", LATER)
     tombstones.put_horizon(connection, "work", LATER)
     evidence.add(connection, "main", "pref.editor", "Helix", Evidence(b"k" * 16, LATER, "s1"))
@@ -205,7 +205,7 @@ def test_discarding_leaves_nothing(connection: apsw.Connection, db_path: Path) -
 def written(connection: apsw.Connection, db_path: Path) -> Path:
     remember(connection, db_path, "pref.editor", "Helix")
     remember(connection, db_path, "user.city", "Gothenburg")
-    facts.bury(connection, "key", b"k" * 32, LATER)
+    tombstones.bury(connection, "key", b"k" * 32, LATER)
     sidecar.write(connection, db_path, LATER)
     return sidecar.path_of(db_path)
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +28,10 @@ from clawmark.errors import (
     UsageError,
 )
 from clawmark.memory import Memory
+from clawmark.model import Forgetting
 from clawmark.settings import Settings
 from clawmark.store import copy as copies
-from clawmark.store import db, facts, files, keyfile, migrations, recovery, sidecar, tombstones
+from clawmark.store import db, files, keyfile, migrations, recovery, sidecar, tombstones
 
 STAMP = "20261201T120000Z"
 
@@ -359,7 +361,7 @@ def test_a_database_of_the_old_clawmark_is_upgraded(filled: Path, tmp_path: Path
     assert (tmp_path / "old.db").read_bytes() == before
     secret = keyfile.secret(keyfile.key_path(filled))
     hashes = {row[0] for row in query(filled, "SELECT hash FROM tombstones")}
-    assert {h for _, h in facts.tombstones(secret, "shared", "user.landlord", "Mr Ebersbach")} <= hashes
+    assert {h for _, h in tombstones.hashes(secret, "shared", "user.landlord", "Mr Ebersbach")} <= hashes
     assert not keyfile.key_path(tmp_path / "old.db").exists()
 
 
@@ -408,6 +410,28 @@ def test_what_the_backup_never_knew_stays_forgotten(filled: Path, log: Log) -> N
     assert hashes and hashes <= set(query(filled, "SELECT hash, kind, created_at, expires_at FROM tombstones"))
 
 
+def test_what_was_forgotten_a_second_time_stays_forgotten(filled: Path, log: Log) -> None:
+    """The backup knows of the first time alone, and what was said in between counts as said after it."""
+    clock = Clock()
+    said = f"The cottage by the lake is called {CANARY}."
+    log.say(said)
+    with open_memory(filled, log, clock=clock) as memory:
+        memory.sync()
+        memory.erase(Forgetting(query=CANARY))
+        made = backup(filled)
+        log.say(said, at=clock.now + timedelta(days=1))
+        clock.advance(days=2)
+        memory.sync()
+        assert recalled(memory, CANARY)
+        memory.erase(Forgetting(query=CANARY))
+    clock.advance(days=1)
+    restore(filled, made, clock)
+    with open_memory(filled, log, clock=clock) as memory:
+        memory.sync()
+        assert not recalled(memory, CANARY)
+    assert filled.name not in residue(filled.parent, CANARY)
+
+
 def test_a_fact_that_was_hidden_is_erased_too(filled: Path, log: Log) -> None:
     with open_memory(filled, log) as memory:
         memory.set("user.address", f"{CANARY} street 4")
@@ -431,7 +455,7 @@ def test_a_forgotten_value_is_erased_under_another_key(filled: Path, log: Log) -
     assert "user.home" not in values(filled)
     assert filled.name not in residue(filled.parent, CANARY)
     secret = keyfile.secret(keyfile.key_path(filled))
-    ((_, of_key), (_, of_value)) = facts.tombstones(secret, "shared", "user.home", f"{CANARY} street 4")
+    ((_, of_key), (_, of_value)) = tombstones.hashes(secret, "shared", "user.home", f"{CANARY} street 4")
     hashes = {row[0] for row in query(filled, "SELECT hash FROM tombstones")}
     assert of_key not in hashes and of_value in hashes
 
@@ -474,7 +498,7 @@ def test_with_another_key_what_was_forgotten_is_erased_and_the_line_says_so(
     assert keyfile.known(keyfile.key_path(filled)) == other
     assert keyfile.known(keyfile.key_path(filled.with_name(f"memory.db.replaced-{STAMP}"))) == own
     hashes = {row[0] for row in query(filled, "SELECT hash FROM tombstones")}
-    assert {h for _, h in facts.tombstones(other, "shared", "user.city", "Gothenburg")} <= hashes
+    assert {h for _, h in tombstones.hashes(other, "shared", "user.city", "Gothenburg")} <= hashes
 
 
 def test_with_another_key_a_forgotten_value_is_erased_wherever_it_stands(
@@ -561,7 +585,7 @@ def test_what_was_said_anew_under_another_key_has_no_tombstone_once_the_first_is
     assert values(filled)["user.city"] == "Gothenburg"
     secret = keyfile.secret(keyfile.key_path(filled))
     assert secret == keyfile.known(keyfile.key_path(first))
-    own = {h for _, h in facts.tombstones(secret, "shared", "user.city", "Gothenburg")}
+    own = {h for _, h in tombstones.hashes(secret, "shared", "user.city", "Gothenburg")}
     assert not own & {row[0] for row in query(filled, "SELECT hash FROM tombstones")}
 
 
@@ -1005,7 +1029,7 @@ def test_tombstones_of_a_sidecar_are_taken_over(filled: Path, log: Log, tmp_path
         memory.set("user.city", "Gothenburg")
     restore(filled, place)
     secret = keyfile.secret(keyfile.key_path(filled))
-    live = {(h,) for _, h in facts.tombstones(secret, "shared", "user.city", "Gothenburg")}
+    live = {(h,) for _, h in tombstones.hashes(secret, "shared", "user.city", "Gothenburg")}
     left = set(query(filled, "SELECT hash FROM tombstones"))
     assert left < before and not left & live
     with db.opened(filled) as connection:
@@ -1186,7 +1210,7 @@ def test_a_process_that_goes_on_after_a_killed_restore_forgets_under_the_right_k
             copies.change_key(filled, keyfile.secret(keyfile.key_path(other)))
         memory.forget("user.city")
     assert keyfile.secret(keyfile.key_path(filled)) == right
-    expected = {hashed for _, hashed in facts.tombstones(right, "shared", "user.city", "Gothenburg")}
+    expected = {hashed for _, hashed in tombstones.hashes(right, "shared", "user.city", "Gothenburg")}
     assert expected <= {row[0] for row in query(filled, "SELECT hash FROM tombstones")}
 
 

@@ -25,7 +25,8 @@ from clawmark.errors import DatabaseBusy, DatabaseDamaged, DatabaseForeign, Data
 from clawmark.facts import gate
 from clawmark.guard import secrets
 from clawmark.store import copy as copies
-from clawmark.store import db, events, facts, files, keyfile, legacy, migrations, recovery, sidecar, vectors
+from clawmark.store import db, events, files, keyfile, legacy, migrations, recovery, sidecar, vectors
+from clawmark.store.tombstones import hashes
 
 typescript = fixture("typescript")
 day = typescript.day
@@ -74,7 +75,7 @@ def tombstones(path: Path, key: str, value: str) -> set[str]:
     """The kinds of this fact's tombstones that stand."""
     stored = {row[0] for row in query(path, "SELECT hash FROM tombstones")}
     secret = keyfile.secret(keyfile.key_path(path))
-    return {kind for kind, hashed in facts.tombstones(secret, "shared", key, value) if hashed in stored}
+    return {kind for kind, hashed in hashes(secret, "shared", key, value) if hashed in stored}
 
 
 # --- what is told apart -----------------------------------------------------------------------------------------------

@@ -27,40 +27,60 @@ from clawmark.facts.typed import Sentence, plain, sentences_of, typed_of, words_
 
 _NO_BEGINNING: Final = frozenset(
     """
-    called named heißt llama appelle chiama heet and or but as is are was were am be been to of from than over vs not nor that
-    which who because so if then with
-    und oder aber als wie ist sind war zu von nicht dass weil y o pero como es son de que no et ou mais comme est sont du
+    called named heißt llama appelle chiama heet and or but as is are was were am be been to of from than over not nor that
+    which who because then with
+    und oder aber als wie ist sind war zu von nicht dass weil y o pero como es son de que et ou mais comme est sont du
     pas e ma come è sono di che non mas são é do da não en maar is zijn van dat niet и или но как из что не ve
     """.split()
 )
-_NO_END: Final = _NO_BEGINNING | frozenset(
+_NO_END: Final = (_NO_BEGINNING - {"van"}) | frozenset(
     """
     a an the my your our his her its their i we you he she they in on at for by near every each this these those very more most
     der die das ein eine einen mein meine ich wir in im am an auf für bei mit el la los las un una mi yo en por para le les des
-    ma mon je à dans pour il lo gli mio mia io per con a o os as um uma meu minha eu em no na het een mijn ik op voor bij в на
+    ma mon je à dans pour il lo gli io per con a o os as um uma meu minha eu em na het een mijn ik op voor bij в на
     для я мой моя
     """.split()
 )
 _SUBJECTS: Final = p.SUBJECTS | frozenset(
-    "he she they you it er sie él ella elle ils lui lei ele ela hij zij он она они".split()
+    "i'm im i've he she they you it er sie él ella elle ils lui lei ele ela hij zij он она они".split()
 )
 _AND: Final = frozenset("and und y et e en и ve".split())
+_SUBORDINATE: Final = frozenset(
+    "before after when whenever if while until unless because where how what bevor wenn bis".split()
+)
 _VERBS: Final = (p.STATES, p.STATES_ALONE, p.ORDERS, p.TASKS_KEPT, p.ABOUT_OTHERS, p.IS)
 
 
-def is_whole(value: str) -> bool:
-    """Whether a value is a phrase of its own: it neither begins nor breaks off inside another one, reaches into no second
-    statement, and is more than a verb."""
+def is_whole(value: str, quote: str) -> bool:
+    """Whether a value is a phrase of its own in a quote: it neither begins nor breaks off inside another one, reaches into no
+    second statement, and is more than a verb."""
     words = words_of(plain(value))
     if not words:
         return True
-    if words[0] in _NO_BEGINNING or words[-1] in _NO_END:
+    first, last = value.split()[0], value.split()[-1]
+    if words[0] in _NO_BEGINNING and not _is_a_name(first, quote):
+        return False
+    if words[-1] in _NO_END and not _is_a_name(last, quote):
         return False
     for index in range(1, len(words)):
         second = words[index - 1] in _AND and p.STATES.stand_at(words, index)
-        if second or words[index] in _SUBJECTS or p.STATES_ALONE.length_at(words, index) == 1:
+        subject = words[index] in _SUBJECTS and words[index - 1] not in _SUBORDINATE
+        if second or subject or p.STATES_ALONE.length_at(words, index) == 1:
             return False
-    return not any(listed.length_at(words, 0) == len(words) for listed in _VERBS)
+    return not (any(listed.length_at(words, 0) == len(words) for listed in _VERBS) and _stands_as_verb(words, quote))
+
+
+def _is_a_name(word: str, quote: str) -> bool:
+    """El of El País."""
+    return word[:1].isupper() and re.search(rf"(?<=\w ){re.escape(word)}(?!\w)", quote) is not None
+
+
+def _stands_as_verb(words: Sequence[str], quote: str) -> bool:
+    """Whether words that may be a verb stand where one does: behind its subject, a joint or nothing."""
+    said = words_of(plain(quote))
+    places = [at for at in range(len(said)) if said[at : at + len(words)] == list(words)]
+    before = {said[at - 1] if at else "" for at in places}
+    return not before or not before.isdisjoint(_SUBJECTS | _AND | p.OFTEN | {""})
 
 
 # ---------------------------------------------------------------------------------------------------------------------

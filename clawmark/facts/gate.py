@@ -258,7 +258,9 @@ class _Claimed:
         asked = {(self.key, self.value), (place.key, self.value), (place.key, place.value)}
         if any(is_forgotten(*one, content_keys) for one in sorted(asked)):
             return "forgotten"
-        whole = is_whole(self.value) or any(_is_a_sentence(self.value, one.text) for one in self.holding)
+        whole = is_whole(self.value, self.candidate.quote) or any(
+            _is_a_sentence(self.value, one.text) for one in self.holding
+        )
         return None if whole else "partial"
 
     # How the value stands to what was said

@@ -11,8 +11,11 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import os
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from itertools import groupby
@@ -53,8 +56,8 @@ CONTEXT_LENGTH = 500
 """Characters of what is shown and cannot be cited."""
 SHORTEST = 10
 """Letters: nothing durable is said in less."""
-KNOWN_SHOWN = 60
-"""Facts that a model is shown, so that it keeps to their keys."""
+LOWERED = 0.05
+"""What a proposal loses in confidence that names paths, when none of them is there any more."""
 SECONDS, TOKENS, TRIES = 120.0, 1_500, 2
 MARKERS, OFF = "embedded markers", "off"
 
@@ -184,12 +187,14 @@ def dry_run(
     if how.why_not is not None:
         raise how.why_not
     since = to_ms(clock() - timedelta(days=days))
-    job = _Job(connection, Path(), reader, how, secret, clock)
+    job = _Job(connection, None, reader, how, secret, clock)
     found: list[tuple[str, gate.Ruling]] = []
     for run in _runs(passages.owners_since(connection, since)):
-        batch = job.read(run)
-        if any(one.citable for one in batch.utterances):
-            found += [(batch.scope, ruling) for ruling in job.rulings(batch, job.ask(batch, job.known(batch)))]
+        left = list(run)
+        while left:
+            batch = job.read(left[:BATCH])
+            del left[: len(batch.waiting)]
+            found += [(batch.scope, ruling) for ruling in job.rulings(batch, job.claimed(batch))]
     return found
 
 
@@ -197,27 +202,35 @@ class _Job:
     def __init__(
         self,
         connection: apsw.Connection,
-        path: Path,
+        path: Path | None,
         reader: Reader,
         how: How,
         secret: bytes,
         clock: Callable[[], datetime],
     ) -> None:
+        """path None: nothing is written."""
         self._connection = connection
         self._path = path
         self._reader = reader
         self._how = how
         self._secret = secret
         self._clock = clock
+        self._unwritten_calls = 0
         self.asked_at = clock()
         self._learned_under = "" if how.completer is None else f"chat:{how.completer.endpoint or how.completer.name}"
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        assert self._path is not None
+        with transaction(self._connection, self._path):
+            yield
 
     def begin(self) -> None:
         """Try again what could not be read back some days ago; tell the completer what its server was known to want."""
         connection, now = self._connection, self._clock()
         again, _, day = (cursors.get(connection, AGAIN) or "").partition(" ")
         if again and day != now.date().isoformat():
-            with transaction(connection, self._path):
+            with self._writing():
                 if int(again) < _position(cursors.get(connection, CURSOR)):
                     cursors.put(connection, CURSOR, again, now)
                 cursors.drop(connection, AGAIN)
@@ -235,7 +248,7 @@ class _Job:
     def note_slow(self) -> None:
         """A server that never gets through with what it is shown may do with less of it."""
         now = self._clock()
-        with transaction(self._connection, self._path):
+        with self._writing():
             cursors.put(self._connection, SLOW, f"{self._slow() + 1} {now.date().isoformat()}", now)
 
     def _slow(self) -> int:
@@ -266,12 +279,10 @@ class _Job:
     def look_through(self, batch: _Batch, done: Done) -> None:
         """One batch from its text to its commit."""
         start = cursors.get(self._connection, CURSOR)
-        answer = _Answer()
-        if any(one.citable and _may_say_something(one.text) for one in batch.utterances):
-            answer = self.ask(batch, self.known(batch))
+        answer = self.claimed(batch)
         rulings = self.rulings(batch, answer)
         now = self._clock()
-        with transaction(self._connection, self._path):
+        with self._writing():
             if cursors.get(self._connection, CURSOR) != start:
                 raise DatabaseBusy(f"another process moved the cursor {CURSOR}; try again.")
             belief = Belief(self._connection, self._secret, now)
@@ -292,6 +303,12 @@ class _Job:
                 _available(self._connection, self._how.name, now)
         done.facts += outcomes["fact"]
         done.proposed += outcomes["proposed"]
+
+    def claimed(self, batch: _Batch) -> _Answer:
+        """What the extractor claims; nobody is asked about greetings."""
+        if not any(one.citable and _may_say_something(one.text) for one in batch.utterances):
+            return _Answer()
+        return self.ask(batch, self.known(batch))
 
     def known(self, batch: _Batch) -> list[Fact]:
         return facts.live(self._connection, [batch.scope, SHARED])
@@ -328,7 +345,7 @@ class _Job:
         self.asked_at = self._clock()
         first = batch.utterances[0].content_key
         nonce = hmac.digest(self._secret, b"extract\0" + first, hashlib.sha256).hex()[:8]
-        asked = prompt.built(batch.utterances, known[:KNOWN_SHOWN], nonce=nonce, zone=self._how.zone)
+        asked = prompt.built(batch.utterances, known, nonce=nonce, zone=self._how.zone)
         text = completer.complete(asked.system, asked.user, asked.schema, most_tokens=TOKENS, seconds=SECONDS)
         found = reply.read(text)
         return _Answer(list(found.candidates), Counter(found.refused))
@@ -340,7 +357,7 @@ class _Job:
         def is_forgotten(key: str, value: str, content_keys: Sequence[bytes]) -> bool:
             return bool(buried) and buried.covers([batch.scope, SHARED], key, value, content_keys)
 
-        return [
+        rulings = [
             gate.ruled(
                 candidate,
                 batch.utterances,
@@ -352,17 +369,20 @@ class _Job:
             )
             for candidate in answer.candidates
         ]
+        return [_grounded(ruling, os.path.lexists) for ruling in rulings]
 
     def _count_call(self) -> None:
         """A call of the host's own model is paid for by the person: it counts before it is made."""
         if not self._how.is_hosts:
             return
         now = self._clock()
-        count = calls_today(self._connection, now)
+        count = calls_today(self._connection, now) + self._unwritten_calls
         if count >= self._how.daily_calls:
             raise EndpointDown(f"the host's model was asked {count} times today, as often as it may be.")
-        if self._path != Path():
-            with transaction(self._connection, self._path):
+        if self._path is None:
+            self._unwritten_calls += 1
+        else:
+            with self._writing():
                 cursors.put(self._connection, CALLS, f"{now.date().isoformat()} {count + 1}", now)
 
     def _note_learned(self, now: datetime) -> None:
@@ -397,6 +417,17 @@ def _utterance(number: int, live: Live, at: int, content_key: bytes, session: st
         content_key,
         is_citable,
     )
+
+
+_PATH = re.compile(r"(?<![\w/:.])(?:~|/[\w.-]+)/[\w./-]*\w")
+
+
+def _grounded(ruling: gate.Ruling, exists: Callable[[str], bool]) -> gate.Ruling:
+    """A proposal that names paths is believed less when none of them is there any more. That decides nothing."""
+    named = _PATH.findall(ruling.value) if ruling.outcome == "propose" else []
+    if not named or any(exists(os.path.expanduser(path)) for path in named):
+        return ruling
+    return replace(ruling, confidence=max(0.0, ruling.confidence - LOWERED))
 
 
 def _may_say_something(text: str) -> bool:

@@ -137,7 +137,14 @@ def index(
     elsewhere = {place for place, sources in buried.items() if sources != {source.name}}
     buried_at = tombstones.state(connection)
     forgotten = Tombstones(connection, secret()) if any(buried_at) else None
-    how = How(rules, clock(), keep_text and source.expires, elsewhere, forgotten)
+    how = How(
+        rules,
+        clock(),
+        keep_text and source.expires,
+        elsewhere,
+        forgotten,
+        lambda content_key: bool(passages.standing(connection, [content_key])),
+    )
     listed: dict[str, Stream] = {}
     whole = True
     spared: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -59,19 +59,22 @@ class Prepared:
 @dataclass(frozen=True, slots=True)
 class How:
     """keep_text: whether the text itself is kept too. deleted: (scope, session) of what the person deleted elsewhere.
-    forgotten: what the person had forgotten here."""
+    forgotten: what the person had forgotten here. is_known: whether a message with this content key is kept already."""
 
     rules: clean.Rules
     now: datetime
     keep_text: bool = False
     deleted: Collection[tuple[str, str]] = ()
     forgotten: Tombstones | None = None
+    is_known: Callable[[bytes], bool] = lambda _: False
 
     def is_forgotten(self, message: Message, text: str) -> bool:
         if not self.forgotten:
             return False
         key = content_key(message.scope, message.role, text)
-        return self.forgotten.is_forgotten(message.scope, message.session, key, message.at, text)
+        if self.forgotten.is_forgotten(message.scope, message.session, key, message.at):
+            return True
+        return self.forgotten.is_stated(message.scope, text, message.at) and not self.is_known(key)
 
 
 def prepare(batch: Batch, how: How, latest: datetime = UNDATED) -> tuple[list[Prepared], Counter[str]]:

@@ -11,6 +11,7 @@ import apsw
 
 from clawmark.model import Event
 from clawmark.store.db import each, rows, time_of
+from clawmark.text import stems
 
 TYPES: Final = {
     "create": "a fact was stored under a new key",
@@ -26,6 +27,8 @@ TYPES: Final = {
     "accept": "a person took a proposal on; detail holds the proposal, and whether and how it was changed",
     "decline": "a person rejected a proposal, which leaves a tombstone for 180 days; detail holds the proposal",
     "defer": "a person put a proposal off; detail holds the proposal",
+    "answer": "what waited was stored meanwhile; detail holds the proposal",
+    "erase": "a person had messages forgotten; detail holds by what they were named and how many went",
     "lapse": "nobody decided a proposal in time; detail holds it",
     "supersede": "a fact gave way to one under another key, which detail names",
     "decay": "a fact that was not stated for a year is hidden",
@@ -169,6 +172,11 @@ def of_key(connection: apsw.Connection, key: str, scope: str) -> list[Event]:
     return [_event(row) for row in found]
 
 
+def scopes(connection: apsw.Connection) -> list[str]:
+    """Scopes in which anything ever happened."""
+    return [row[0] for row in rows(connection, "SELECT DISTINCT scope FROM memory_events WHERE scope IS NOT NULL")]
+
+
 def scopes_of(connection: apsw.Connection, key: str) -> list[str]:
     """Scopes in which something happened to a key."""
     found = rows(
@@ -181,8 +189,9 @@ def noted_since(connection: apsw.Connection, number: int, scopes: Sequence[str])
     """Keys that extraction stored or replaced by itself after event `number`, in these scopes, oldest first."""
     found = rows(
         connection,
-        "SELECT memory_key, min(id) FROM memory_events WHERE event_type IN ('create', 'update') AND id > ?1"
-        " AND source = 'extracted' AND scope IN (SELECT value FROM json_each(?2)) AND memory_key IS NOT NULL"
+        "SELECT memory_key, min(id) FROM memory_events e WHERE event_type IN ('create', 'update') AND id > ?1"
+        " AND source = 'extracted' AND scope IN (SELECT value FROM json_each(?2)) AND EXISTS (SELECT 1 FROM facts f"
+        " WHERE f.key = e.memory_key AND f.scope = e.scope AND f.source = 'extracted' AND f.is_deleted = 0)"
         " GROUP BY memory_key ORDER BY 2",
         (number, json.dumps(list(scopes))),
     )
@@ -210,19 +219,47 @@ def blank_values(connection: apsw.Connection, key: str, scope: str) -> None:
 
 
 def blank_key(connection: apsw.Connection, key: str, scope: str) -> None:
-    """Take the key itself out of every event of this fact: it is made of the value's words."""
+    """Take the key itself out of every event that names it: it is made of the value's words."""
     connection.execute("UPDATE memory_events SET memory_key = NULL WHERE memory_key = ? AND scope = ?", (key, scope))
+    connection.execute(
+        "UPDATE memory_events SET detail = NULL WHERE event_type = 'supersede' AND json_extract(detail, '$.by') = ?",
+        (key,),
+    )
+
+
+def blank_reasons(connection: apsw.Connection, words: frozenset[str]) -> None:
+    """Take away what a person wrote of a rejection, where it holds all of these stems."""
+    found = rows(
+        connection,
+        "SELECT id, json_extract(detail, '$.reason') FROM memory_events"
+        " WHERE event_type = 'decline' AND json_extract(detail, '$.reason') IS NOT NULL",
+    )
+    for number, reason in found:
+        if words and words <= stems(reason):
+            connection.execute(
+                "UPDATE memory_events SET detail = json_remove(detail, '$.reason') WHERE id = ?", (number,)
+            )
+
+
+def blank_value(connection: apsw.Connection, key: str, scope: str, value: str) -> None:
+    """Take one value out of every event of a fact."""
+    for column in ("old_value", "new_value"):
+        connection.execute(
+            f"UPDATE memory_events SET {column} = NULL WHERE memory_key = ? AND scope = ? AND {column} = ?",  # noqa: S608
+            (key, scope, value),
+        )
 
 
 def blank_scope(connection: apsw.Connection, scope: str) -> None:
-    """The same for everything of a scope."""
+    """Take values, keys and details out of every event of a scope."""
     connection.execute(
-        "UPDATE memory_events SET memory_key = NULL, old_value = NULL, new_value = NULL, detail = NULL WHERE scope = ?", (scope,)
+        "UPDATE memory_events SET memory_key = NULL, old_value = NULL, new_value = NULL, detail = NULL WHERE scope = ?",
+        (scope,),
     )
 
 
 def blank_before(connection: apsw.Connection, scope: str | None, before: datetime) -> None:
-    """The same for what happened before a time, but for values that still stand."""
+    """Take the values out of events before a time, but for those that still stand."""
     connection.execute(
         "UPDATE memory_events SET old_value = NULL, new_value = NULL WHERE (?1 IS NULL OR scope = ?1)"
         " AND created_at < ?2 AND NOT EXISTS (SELECT 1 FROM facts f WHERE f.key = memory_events.memory_key"
@@ -233,7 +270,7 @@ def blank_before(connection: apsw.Connection, scope: str | None, before: datetim
 
 OF_FACTS: Final = (
     "create", "update", "reinforce", "forget", "hide", "unhide", "decay", "withdraw", "supersede", "accept", "decline",
-    "delete", "upgrade", "recover", "restore", "import",
+    "answer", "erase", "delete", "upgrade", "recover", "restore", "import",
 )  # fmt: skip
 """What happened to facts: kept for good, while anything else is thinned."""
 MOST_NOISE: Final = 5_000

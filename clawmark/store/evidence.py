@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from typing import Final
 
 import apsw
 
 from clawmark.model import Evidence, digest
 from clawmark.store.db import rows
-from clawmark.store.passages import from_ms, to_ms
+from clawmark.store.passages import SAME_UTTERANCE_MS, from_ms, to_ms
 from clawmark.text import likeness
-
-SAME_MS: Final = 600_000
-"""Two logs may stamp one utterance differently; the same words said later than this are another one."""
 
 
 def value_hash(value: str) -> bytes:
@@ -29,18 +25,31 @@ def value_hash(value: str) -> bytes:
 def add(connection: apsw.Connection, scope: str, key: str, value: str, evidence: Evidence) -> bool:
     """Note an utterance; False when the statement rests on it already. Belongs inside a transaction."""
     at = to_ms(evidence.said_at)
-    hashed = value_hash(value)
+    return add_row(connection, scope, key, value_hash(value), evidence.content_key, at, evidence.session)
+
+
+def add_row(
+    connection: apsw.Connection,
+    scope: str,
+    key: str,
+    hashed: bytes,
+    content_key: bytes,
+    at: int,
+    session: str,
+    is_gone: int = 0,
+) -> bool:
+    """`add` of a statement that is known by its hash alone, as another file has it."""
     known = rows(
         connection,
         "SELECT 1 FROM evidence WHERE scope = ? AND key = ? AND value_hash = ? AND content_key = ?"
         " AND said_at BETWEEN ? AND ?",
-        (scope, key, hashed, evidence.content_key, at - SAME_MS, at + SAME_MS),
+        (scope, key, hashed, content_key, at - SAME_UTTERANCE_MS, at + SAME_UTTERANCE_MS),
     )
     if known:
         return False
     connection.execute(
-        "INSERT INTO evidence (scope, key, value_hash, content_key, said_at, session) VALUES (?, ?, ?, ?, ?, ?)",
-        (scope, key, hashed, evidence.content_key, at, evidence.session),
+        "INSERT INTO evidence (scope, key, value_hash, content_key, said_at, session, is_gone) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (scope, key, hashed, content_key, at, session, is_gone),
     )
     return True
 
@@ -160,6 +169,6 @@ def is_extracted(connection: apsw.Connection, content_key: bytes, at: int) -> bo
     found = rows(
         connection,
         "SELECT 1 FROM extracted WHERE content_key = ? AND said_at BETWEEN ? AND ? LIMIT 1",
-        (content_key, at - SAME_MS, at + SAME_MS),
+        (content_key, at - SAME_UTTERANCE_MS, at + SAME_UTTERANCE_MS),
     )
     return bool(found)

@@ -1,11 +1,9 @@
-"""Facts and tombstones as rows. What may become a fact, and which of two wins, is decided in `clawmark.facts`."""
+"""Facts as rows. What may become a fact, and which of two wins, is decided in `clawmark.facts`."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -13,7 +11,6 @@ import apsw
 
 from clawmark.model import Fact
 from clawmark.store.db import rows, time_of
-from clawmark.text import likeness
 
 WRITERS: Final = ("user", "agent", "extracted")
 
@@ -119,44 +116,3 @@ def hide(connection: apsw.Connection, key: str, scope: str | None, *, is_hidden:
 
 def remove(connection: apsw.Connection, key: str, scope: str) -> None:
     connection.execute("DELETE FROM facts WHERE scope = ? AND key = ?", (scope, key))
-
-
-def tombstones(secret: bytes, scope: str, key: str, value: str) -> list[tuple[str, bytes]]:
-    """(kind, keyed hash) of what must not be learned again. Without the secret the hashes tell nothing."""
-
-    def keyed(kind: str, text: str) -> tuple[str, bytes]:
-        return kind, hmac.digest(secret, f"{kind}\0{scope}\0{text}".encode(), hashlib.sha256)
-
-    return [keyed("key", key), keyed("value", likeness(value))]
-
-
-def bury(connection: apsw.Connection, kind: str, hashed: bytes, now: datetime) -> None:
-    """A permanent tombstone; what is forgotten again is forgotten now."""
-    connection.execute(
-        "INSERT INTO tombstones (hash, kind, created_at) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET"
-        " created_at = max(created_at, excluded.created_at)",
-        (hashed, kind, now.isoformat()),
-    )
-
-
-def buried_at(connection: apsw.Connection, hashes: Sequence[bytes]) -> datetime | None:
-    """When one of these was forgotten last; None = none was."""
-    found = [rows(connection, "SELECT created_at FROM tombstones WHERE hash = ?", (hashed,)) for hashed in hashes]
-    return max((time_of(at) for each in found for (at,) in each), default=None)
-
-
-def buried(connection: apsw.Connection) -> list[tuple[bytes, str, str, str | None]]:
-    """Every tombstone: hash, kind, created_at, expires_at."""
-    return rows(connection, "SELECT hash, kind, created_at, expires_at FROM tombstones")
-
-
-def bury_all(connection: apsw.Connection, tombstones: Iterable[tuple[bytes, str, str, str | None]]) -> None:
-    """Tombstones of another file, as `buried` gives them."""
-    connection.executemany(
-        "INSERT OR IGNORE INTO tombstones (hash, kind, created_at, expires_at) VALUES (?, ?, ?, ?)", tombstones
-    )
-
-
-def lift(connection: apsw.Connection, hashes: Sequence[bytes]) -> None:
-    """Take tombstones away: the person said it anew."""
-    connection.executemany("DELETE FROM tombstones WHERE hash = ?", [(hashed,) for hashed in hashes])

@@ -39,7 +39,7 @@ from clawmark.store.db import (
     transaction,
     use_log,
 )
-from clawmark.store.tombstones import bury_stems
+from clawmark.store.tombstones import bury, bury_all, bury_stems, hashes
 from clawmark.text import cut, likeness
 
 WAIT_SECONDS: Final = 30.0
@@ -435,9 +435,9 @@ def _bury(
             forgotten[likeness(row.raw)] = row.raw
             counts["forgotten facts"] += 1
         for value in forgotten.values():
-            for kind, hashed in facts.tombstones(secret(), SHARED, key, value):
+            for kind, hashed in hashes(secret(), SHARED, key, value):
                 if kind == "value" or by_somebody:
-                    facts.bury(connection, kind, hashed, now)
+                    bury(connection, kind, hashed, now)
             bury_stems(connection, secret(), SHARED, value, now)
 
 
@@ -501,7 +501,7 @@ def _take_over(connection: apsw.Connection, path: Path, now: datetime, counts: C
     if kept is None:
         return ""
     tombstones = [row for row in kept.tombstones if sidecar.is_usable("tombstones", row)]
-    facts.bury_all(connection, [(row["hash"], row["kind"], row["created_at"], row["expires_at"]) for row in tombstones])
+    bury_all(connection, [(row["hash"], row["kind"], row["created_at"], row["expires_at"]) for row in tombstones])
     events.number_behind(connection, kept.stamp + 1)  # a recovery takes its rows from whichever is later
     secret = keyfile.known(keyfile.key_path(path))
     said = ""
@@ -516,7 +516,7 @@ def _forget(connection: apsw.Connection, secret: bytes, buried: set[bytes], coun
     """Take away what tombstones name, from facts and from the trail."""
 
     def is_forgotten(scope: str, key: str, value: str) -> bool:
-        return any(hashed in buried for _, hashed in facts.tombstones(secret, scope, key, value))
+        return any(hashed in buried for _, hashed in hashes(secret, scope, key, value))
 
     for scope, key, value, _, is_hidden in facts.stored(connection):
         if is_forgotten(scope, key, value):

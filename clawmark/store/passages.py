@@ -16,6 +16,9 @@ import apsw
 from clawmark.model import Origin, Role
 from clawmark.store.db import each, rows
 
+SAME_UTTERANCE_MS = 600_000
+"""Two logs may stamp one utterance differently; the same words said later than this are another one."""
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -590,9 +593,9 @@ def owners_after(connection: apsw.Connection, after: int, limit: int) -> list[Wa
         " FROM passages p JOIN conversations c ON c.id = p.conversation_id"
         " WHERE p.id > ?1 AND p.origin = 'owner' AND p.part = 0"
         " AND NOT EXISTS (SELECT 1 FROM extracted e WHERE e.content_key = p.content_key"
-        " AND e.said_at BETWEEN p.at - 600000 AND p.at + 600000)"
+        " AND e.said_at BETWEEN p.at - ?3 AND p.at + ?3)"
         " ORDER BY p.id LIMIT ?2",
-        (after, limit),
+        (after, limit, SAME_UTTERANCE_MS),
     )
     return [Waiting(row[0], row[1], row[2], row[3], row[4], bool(row[5])) for row in found]
 
@@ -614,10 +617,10 @@ def count_owners_after(connection: apsw.Connection, after: int) -> int:
     """How many wait behind the cursor."""
     found = rows(
         connection,
-        "SELECT count(*) FROM passages p WHERE p.id > ? AND p.origin = 'owner' AND p.part = 0"
+        "SELECT count(*) FROM passages p WHERE p.id > ?1 AND p.origin = 'owner' AND p.part = 0"
         " AND NOT EXISTS (SELECT 1 FROM extracted e WHERE e.content_key = p.content_key"
-        " AND e.said_at BETWEEN p.at - 600000 AND p.at + 600000)",
-        (after,),
+        " AND e.said_at BETWEEN p.at - ?2 AND p.at + ?2)",
+        (after, SAME_UTTERANCE_MS),
     )
     return int(found[0][0])
 

@@ -12,9 +12,11 @@ import apsw
 
 from clawmark.store import sidecar
 from clawmark.store.db import Rows, rows
-from clawmark.store.evidence import SAME_MS
 
 Row = dict[str, Any]
+
+TRAIL: Final = "memory_events"
+"""The table of what an export holds beside the tables of a sidecar and names of scopes: events of facts."""
 
 EVENT: Final = ("event_type", "created_at", "source", "scope", "memory_key", "old_value", "new_value", "detail")
 SCOPE_NAME: Final = ("scope", "name", "source")
@@ -82,24 +84,6 @@ def add_event(connection: apsw.Connection, row: Row) -> bool:
     return True
 
 
-def add_evidence(connection: apsw.Connection, row: Row) -> bool:
-    """False where the statement rests on this utterance already, whenever a log says that it was said."""
-    place = (row["scope"], row["key"], row["value_hash"], row["content_key"])
-    known = rows(
-        connection,
-        "SELECT 1 FROM evidence WHERE scope = ? AND key = ? AND value_hash = ? AND content_key = ?"
-        " AND said_at BETWEEN ? AND ? LIMIT 1",
-        (*place, row["said_at"] - SAME_MS, row["said_at"] + SAME_MS),
-    )
-    if known:
-        return False
-    connection.execute(
-        "INSERT INTO evidence (scope, key, value_hash, content_key, said_at, session, is_gone) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (*place, row["said_at"], row["session"], row["is_gone"]),
-    )
-    return True
-
-
 def proposal_like(connection: apsw.Connection, row: Row) -> tuple[int, str] | None:
     """Number and state of a proposal that is this one: made at the same time about the same key, whatever became of it
     since, or waiting with the same words."""
@@ -124,26 +108,6 @@ def add_proposal(connection: apsw.Connection, row: Row) -> None:
     )
 
 
-def add_tombstone(connection: apsw.Connection, row: Row) -> bool:
-    """False for one that is here, as old or older; of a rejection the later end holds."""
-    connection.execute(
-        "INSERT INTO tombstones (hash, kind, created_at, expires_at) VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE SET"
-        " created_at = max(created_at, excluded.created_at), expires_at = max(expires_at, excluded.expires_at)"
-        " WHERE created_at < excluded.created_at OR expires_at < excluded.expires_at",
-        (row["hash"], row["kind"], row["created_at"], row["expires_at"]),
-    )
-    return bool(connection.changes())
-
-
-def add_horizon(connection: apsw.Connection, row: Row) -> bool:
-    connection.execute(
-        "INSERT INTO horizons (scope, before) VALUES (?, ?) ON CONFLICT (scope) DO UPDATE SET before = excluded.before"
-        " WHERE before < excluded.before",
-        (row["scope"], row["before"]),
-    )
-    return bool(connection.changes())
-
-
 def add_deleted_session(connection: apsw.Connection, row: Row) -> bool:
     connection.execute(
         "INSERT INTO deleted_sessions (scope, session, source, host, deleted_at) VALUES (?, ?, ?, ?, ?)"
@@ -160,11 +124,6 @@ def add_scope_name(connection: apsw.Connection, row: Row) -> bool:
         [row[column] for column in SCOPE_NAME],
     )
     return bool(connection.changes())
-
-
-def remove_tombstones(connection: apsw.Connection, kind: str) -> None:
-    """Those of one kind: all stems of one statement are one."""
-    connection.execute("DELETE FROM tombstones WHERE kind = ?", (kind,))
 
 
 def decided(connection: apsw.Connection) -> list[tuple[int, float, str, str]]:

@@ -126,9 +126,10 @@ def count(connection: apsw.Connection, scopes: Sequence[str] | None, now: dateti
 
 
 def decide(connection: apsw.Connection, number: int, state: ProposalState, now: datetime) -> None:
-    """What became of it. Its value is not kept."""
+    """What became of it. Its words are not kept, and of its key, which may be made of them, the prefix."""
     connection.execute(
-        "UPDATE proposals SET state = ?, value = '', deferred_until = NULL, updated_at = ? WHERE id = ?",
+        "UPDATE proposals SET state = ?, value = '', key = substr(key, 1, instr(key, '.')), against = NULL,"
+        " deferred_until = NULL, updated_at = ? WHERE id = ?",
         (state, now.isoformat(), number),
     )
 

@@ -26,10 +26,10 @@ from pathlib import Path
 import apsw
 
 from clawmark.errors import DatabaseBusy, DatabaseDamaged, DatabaseError, DatabaseForeign, DatabaseUnwritable
-from clawmark.store import carry, check, cursors, db, events, facts, files, keyfile, migrations, sidecar, vectors
+from clawmark.store import carry, check, cursors, db, events, files, keyfile, migrations, sidecar, vectors
 from clawmark.store.copy import PART, RESTORING, finish_key_change
 from clawmark.store.sidecar import Row
-from clawmark.store.tombstones import STEM
+from clawmark.store.tombstones import STEM, hashes, latest
 
 MARKS = (
     ".damaged-", ".rebuilt-", ".orphan-", ".facts-", ".backup-", ".replaced-", ".schema-1-", RESTORING, PART,
@@ -605,9 +605,10 @@ def _pieces(path: Path, kept: sidecar.Sidecar | None, salvage: Salvage) -> dict[
 
     A tombstone that the sidecar has and the whole later table has not was lifted: the person said it anew.
     """
-    tombstones = {row["hash"]: row for row in salvage.tables["tombstones"]}
+    buried = salvage.tables["tombstones"]
     if kept is not None and "tombstones" not in salvage.whole:
-        tombstones = {row["hash"]: row for row in _usable(kept, "tombstones")} | tombstones
+        buried = [*buried, *_usable(kept, "tombstones")]
+    tombstones = latest(buried)
     found = {} if kept is None else {(row["scope"], row["key"]): row for row in _usable(kept, "facts")}
     found |= {(row["scope"], row["key"]): row for row in salvage.tables["facts"]}
     try:
@@ -617,9 +618,7 @@ def _pieces(path: Path, kept: sidecar.Sidecar | None, salvage: Salvage) -> dict[
     if secret is not None and tombstones:
 
         def is_forgotten(row: Row) -> bool:
-            return any(
-                hashed in tombstones for _, hashed in facts.tombstones(secret, row["scope"], row["key"], row["value"])
-            )
+            return any(hashed in tombstones for _, hashed in hashes(secret, row["scope"], row["key"], row["value"]))
 
         found = {place: row for place, row in found.items() if not is_forgotten(row)}
     else:

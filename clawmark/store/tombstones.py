@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
+import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Final
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
 
 import apsw
 
 from clawmark.model import SHARED
-from clawmark.store import facts
 from clawmark.store.db import rows, time_of
-from clawmark.text import likeness, stem, stems, words
+from clawmark.text import is_number, likeness, stem, stems, words
 
 MESSAGE, SESSION, REJECTED, STEM = "message", "session", "rejected", "stem:"
 """Kinds beside `key` and `value`. That of a stem ends in 16 digits that all stems of one statement share."""
@@ -29,13 +28,16 @@ MESSAGE, SESSION, REJECTED, STEM = "message", "session", "rejected", "stem:"
 COVERED: Final = 0.6
 """Of the stems of one statement, from which on another one says the same again."""
 
-
 ECHOES: Final = timedelta(minutes=2)
 """So long after a forgetting an answer may still repeat what was forgotten."""
 NEAR: Final = 12
 """Words."""
-_RARE: Final = re.compile(r"(?=.*\d.*\d).{5,}|\d{4,}")
-"""A single word that is nobody's but the forgotten one's."""
+UNREAD: Final = timedelta(days=1)
+"""How old a message may be that no pass has read: of one that holds a forgotten statement it is known by its words."""
+TALK: Final = timedelta(minutes=10)
+"""The same where the statement is one common word: its talk alone."""
+ALWAYS: Final = timedelta(days=36_500)
+"""The same where it is a number or a name with digits, which is in no message by chance."""
 
 
 def _keyed(secret: bytes, kind: str, *parts: str) -> bytes:
@@ -56,10 +58,92 @@ def _stem(secret: bytes, scope: str, word: str) -> bytes:
     return _keyed(secret, STEM, scope, word)[:16]
 
 
+def hashes(secret: bytes, scope: str, key: str, value: str) -> list[tuple[str, bytes]]:
+    """(kind, keyed hash) of a statement's key and value."""
+    return [("key", key_hash(secret, scope, key)), ("value", _keyed(secret, "value", scope, likeness(value)))]
+
+
+def key_hash(secret: bytes, scope: str, key: str) -> bytes:
+    return _keyed(secret, "key", scope, key)
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+Buried = tuple[bytes, str, str, str | None]
+"""Hash, kind, created_at, expires_at."""
+Row = dict[str, Any]
+"""The same by name, as a sidecar has it."""
+
+
+def bury(connection: apsw.Connection, kind: str, hashed: bytes, at: datetime, until: datetime | None = None) -> bool:
+    """Keep something away until then, for ever where nothing else is said. What is forgotten twice is forgotten as of the
+    later time, and for the longer one. False where that stands here already. Belongs inside a transaction."""
+    connection.execute(
+        "INSERT INTO tombstones (hash, kind, created_at, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+        " created_at = max(created_at, excluded.created_at), expires_at = max(expires_at, excluded.expires_at)"
+        " WHERE created_at < excluded.created_at OR expires_at < excluded.expires_at"
+        " OR (expires_at IS NOT NULL AND excluded.expires_at IS NULL)",  # max() of anything and NULL is NULL: for ever
+        (hashed, kind, _written(at), None if until is None else _written(until)),
+    )
+    return bool(connection.changes())
+
+
+def _written(at: datetime) -> str:
+    """In UTC, so that times compare as texts."""
+    return at.astimezone(UTC).isoformat()
+
+
+def bury_all(connection: apsw.Connection, others: Iterable[Buried]) -> None:
+    """Tombstones of another file, as `buried` gives them."""
+    for hashed, kind, at, until in others:
+        bury(connection, kind, hashed, time_of(at), None if until is None else time_of(until))
+
+
+def latest(others: Iterable[Row]) -> dict[bytes, Row]:
+    """Rows of tombstones by their hash; of several with one hash what `bury` would make of them."""
+    found: dict[bytes, Row] = {}
+    for row in others:
+        known = found.get(row["hash"], row)
+        ends = known["expires_at"], row["expires_at"]
+        found[row["hash"]] = {
+            **row,
+            "created_at": max(known["created_at"], row["created_at"], key=time_of),
+            "expires_at": None if None in ends else max(ends, key=time_of),
+        }
+    return found
+
+
+def buried(connection: apsw.Connection) -> list[Buried]:
+    """Every tombstone."""
+    return rows(connection, "SELECT hash, kind, created_at, expires_at FROM tombstones")
+
+
+def standing(others: Iterable[Buried], now: datetime) -> set[bytes]:
+    """Hashes of those whose time is not over."""
+    return {hashed for hashed, _, _, end in others if end is None or time_of(end) > now}
+
+
+def remove(connection: apsw.Connection, hashed: Iterable[bytes]) -> None:
+    connection.executemany("DELETE FROM tombstones WHERE hash = ?", [(one,) for one in hashed])
+
+
+def remove_kind(connection: apsw.Connection, kind: str) -> None:
+    """All stems of one statement are of one kind."""
+    connection.execute("DELETE FROM tombstones WHERE kind = ?", (kind,))
+
+
+def drop_expired(connection: apsw.Connection, now: datetime) -> None:
+    """Rejections whose time is over. Belongs inside a transaction."""
+    connection.execute("DELETE FROM tombstones WHERE kind = ? AND expires_at <= ?", (REJECTED, now.isoformat()))
+
+
+# --- what is forgotten ------------------------------------------------------------------------------------------------
+
+
 def bury_statement(connection: apsw.Connection, secret: bytes, scope: str, key: str, value: str, now: datetime) -> None:
     """The key, the value, and each content stem of it. Belongs inside the transaction that erases it."""
-    for kind, hashed in facts.tombstones(secret, scope, key, value):
-        facts.bury(connection, kind, hashed, now)
+    for kind, hashed in hashes(secret, scope, key, value):
+        bury(connection, kind, hashed, now)
     bury_stems(connection, secret, scope, value, now)
 
 
@@ -67,41 +151,38 @@ def bury_stems(connection: apsw.Connection, secret: bytes, scope: str, value: st
     """What the value is made of, so that it is known again in other words."""
     about = _about(secret, scope, value)
     for word in sorted(stems(value)):
-        facts.bury(connection, STEM + about.hex(), _stem(secret, scope, word) + about, now)
+        bury(connection, STEM + about.hex(), _stem(secret, scope, word) + about, now)
 
 
 def bury_messages(connection: apsw.Connection, secret: bytes, content_keys: Iterable[bytes], now: datetime) -> None:
     """What was said in these words until now is forgotten."""
     for content_key in sorted(set(content_keys)):
-        facts.bury(connection, MESSAGE, _message(secret, content_key), now)
+        bury(connection, MESSAGE, _message(secret, content_key), now)
 
 
 def bury_session(connection: apsw.Connection, secret: bytes, scope: str, session: str, now: datetime) -> None:
-    facts.bury(connection, SESSION, _keyed(secret, SESSION, scope, session), now)
+    bury(connection, SESSION, _keyed(secret, SESSION, scope, session), now)
 
 
 def bury_rejected(
     connection: apsw.Connection, secret: bytes, scope: str, value: str, now: datetime, until: datetime
 ) -> None:
     """The same words are not proposed again until then, under whatever key."""
-    connection.execute(
-        "INSERT INTO tombstones (hash, kind, created_at, expires_at) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
-        " created_at = max(created_at, excluded.created_at), expires_at = max(expires_at, excluded.expires_at)",
-        (_keyed(secret, REJECTED, scope, likeness(value)), REJECTED, now.isoformat(), until.isoformat()),
-    )
+    bury(connection, REJECTED, _keyed(secret, REJECTED, scope, likeness(value)), now, until)
 
 
 EVERY_SCOPE: Final = ""
 """Of a horizon: those that nothing was read of yet as well."""
 
 
-def put_horizon(connection: apsw.Connection, scope: str, before: datetime) -> None:
-    """What was said in `scope`, or in EVERY_SCOPE, until `before` is forgotten."""
+def put_horizon(connection: apsw.Connection, scope: str, before: datetime) -> bool:
+    """What was said in `scope`, or in EVERY_SCOPE, until `before` is forgotten. False where that stands here already."""
     connection.execute(
-        "INSERT INTO horizons (scope, before) VALUES (?, ?) ON CONFLICT (scope) DO UPDATE SET"
-        " before = max(before, excluded.before)",
-        (scope, before.isoformat()),
+        "INSERT INTO horizons (scope, before) VALUES (?, ?) ON CONFLICT (scope) DO UPDATE SET before = excluded.before"
+        " WHERE before < excluded.before",
+        (scope, _written(before)),
     )
+    return bool(connection.changes())
 
 
 def horizons(connection: apsw.Connection) -> list[tuple[str, str]]:
@@ -140,10 +221,11 @@ class Tombstones:
         self._stated: dict[bytes, _Stated] = {}
         self._with: dict[bytes, list[_Stated]] = defaultdict(list)
         self._hashes: dict[tuple[str, str], bytes] = {}
-        for hashed, kind, created, expires in facts.buried(connection):
+        for hashed, kind, created, expires in buried(connection):
             if kind.startswith(STEM):
-                one = self._stated.setdefault(hashed[16:], _Stated(kind, time_of(created)))
-                one.count += 1
+                at = time_of(created)
+                one = self._stated.setdefault(hashed[16:], _Stated(kind, at))
+                one.at, one.count = max(one.at, at), one.count + 1
                 self._with[hashed[:16]].append(one)
             else:
                 self._times[hashed] = time_of(created), None if expires is None else time_of(expires)
@@ -160,16 +242,28 @@ class Tombstones:
         if any(_message(self._secret, content_key) in self._times for content_key in content_keys):
             return True
         for scope in scopes:
-            hashes = dict(facts.tombstones(self._secret, scope, key, value))
-            if hashes["value"] in self._times or self.said_again(scope, value):
+            if dict(hashes(self._secret, scope, key, value))["value"] in self._times or self.said_again(scope, value):
                 return True
         return False
 
+    def forgotten_at(self, scopes: Iterable[str], key: str, value: str) -> datetime | None:
+        """When a statement was forgotten last: its key, its value, or one that it says again; None = it was not."""
+        found: list[datetime] = []
+        for scope in scopes:
+            found += [self._times[one][0] for _, one in hashes(self._secret, scope, key, value) if one in self._times]
+            found += [one.at for one in self._saying(scope, value)]
+        return max(found, default=None)
+
     def said_again(self, scope: str, value: str) -> list[str]:
         """The kinds of the stems of every forgotten statement of `scope` that `value` says again."""
+        return [one.kind for one in self._saying(scope, value)]
+
+    def _saying(self, scope: str, value: str) -> list[_Stated]:
+        if not self._with:
+            return []
         said = stems(value)
         shared = Counter(one for word in said for one in self._with.get(self._hash(scope, word), ()))
-        return [one.kind for one, count in shared.items() if _are_same(len(said), count, one.count)]
+        return [one for one, count in shared.items() if _are_same(len(said), count, one.count)]
 
     def _hash(self, scope: str, word: str) -> bytes:
         """Of one stem; a log is made of few words."""
@@ -178,36 +272,45 @@ class Tombstones:
             known = self._hashes[scope, word] = _stem(self._secret, scope, word)
         return known
 
+    def is_stated(self, scope: str, text: str, at: datetime) -> bool:
+        """Whether a message that was said shortly before a forgetting, or just after, holds all of the statement in one
+        place: nobody had read it then, and what the person asked to forget it with, and the answer, are such."""
+        return any(self._is_stated(where, text, at) for where in (scope, SHARED))
+
     def _is_stated(self, scope: str, text: str, at: datetime) -> bool:
-        """Whether a message that was said until then, or just after, holds all of a forgotten statement in one place: what
-        the person asked to forget it with, and the answer, too."""
         if not self._with:
             return False
         found: dict[_Stated, list[int]] = defaultdict(list)
         said = [stem(word) for word in words(text)]
         for place, word in enumerate(said):
             for one in self._with.get(self._hash(scope, word), ()):
-                if at <= one.at + ECHOES and (one.count > 1 or _RARE.search(word)):
+                if one.at - _reach(one, word) <= at <= one.at + ECHOES:
                     found[one].append(place)
         return any(
             len(places) >= one.count and _are_near(places, [said[place] for place in places], one.count)
             for one, places in found.items()
         )
 
-    def is_forgotten(self, scope: str, session: str, content_key: bytes, at: datetime, text: str = "") -> bool:
-        """Whether a message was: by itself, with its session, with all that was said before a time, or because it holds
-        what was forgotten."""
+    def is_forgotten(self, scope: str, session: str, content_key: bytes, at: datetime) -> bool:
+        """Whether a message was: by itself, with its session, or with all that was said before a time."""
         if any(at <= self._horizons[where] for where in (scope, EVERY_SCOPE) if where in self._horizons):
             return True
         return any(
             hashed in self._times and at <= self._times[hashed][0]
             for hashed in (_message(self._secret, content_key), _keyed(self._secret, SESSION, scope, session))
-        ) or any(self._is_stated(where, text, at) for where in (scope, SHARED) if text)
+        )
 
     def is_rejected(self, scope: str, value: str, now: datetime) -> bool:
         """Whether the person rejected these very words not long ago."""
         known = self._times.get(_keyed(self._secret, REJECTED, scope, likeness(value)))
         return known is not None and (known[1] is None or known[1] > now)
+
+
+def _reach(one: _Stated, word: str) -> timedelta:
+    """How long before a forgetting a message counts as being of it."""
+    if one.count > 1:
+        return UNREAD
+    return ALWAYS if is_number(word) else TALK
 
 
 def _are_near(places: Sequence[int], found: Sequence[str], count: int) -> bool:
@@ -230,12 +333,15 @@ def _are_same(words: int, shared: int, forgotten: int) -> bool:
 
 def lift(connection: apsw.Connection, secret: bytes, scope: str, key: str, value: str) -> None:
     """The person said it anew: nothing stands against this statement any more. Messages that were forgotten stay so."""
-    facts.lift(connection, [hashed for _, hashed in facts.tombstones(secret, scope, key, value)])
-    facts.lift(connection, [_keyed(secret, REJECTED, scope, likeness(value))])
-    for kind in Tombstones(connection, secret).said_again(scope, value):
-        connection.execute("DELETE FROM tombstones WHERE kind = ?", (kind,))
-
-
-def drop_expired(connection: apsw.Connection, now: datetime) -> None:
-    """Rejections whose time is over. Belongs inside a transaction."""
-    connection.execute("DELETE FROM tombstones WHERE kind = ? AND expires_at <= ?", (REJECTED, now.isoformat()))
+    remove(connection, [hashed for _, hashed in hashes(secret, scope, key, value)])
+    remove(connection, [_keyed(secret, REJECTED, scope, likeness(value))])
+    said = stems(value)
+    found = rows(
+        connection,
+        "SELECT kind, count(*), count(*) FILTER (WHERE substr(hash, 1, 16) IN (SELECT unhex(value) FROM json_each(?1)))"
+        " AS shared FROM tombstones WHERE substr(kind, 1, length(?2)) = ?2 GROUP BY kind HAVING shared > 0",
+        (json.dumps([_stem(secret, scope, word).hex() for word in said]), STEM),
+    )
+    for kind, count, shared in found:
+        if _are_same(len(said), shared, count):
+            remove_kind(connection, kind)
