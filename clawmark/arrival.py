@@ -225,11 +225,15 @@ class _Arrival:
         return _new(evidence.add_row(self._connection, *(row[column] for column in columns)))
 
     def _proposal(self, row: Row) -> Outcome:
-        if not sidecar.is_usable("proposals", row) or not _has_place(row["scope"], row["key"]):
+        usable = sidecar.is_usable("proposals", row)
+        if usable and row["state"] != "pending":  # as after every decision
+            row = row | {"key": row["key"][: row["key"].find(".") + 1], "value": "", "against": None}
+            usable = row["key"] in keys.PREFIXES and keys.scope_fault(row["scope"]) is None
+        elif usable:
+            usable = _has_place(row["scope"], row["key"])
+        if not usable:
             return Outcome("refused", "it lacks something that a proposal has")
-        if row["state"] != "pending":
-            row = row | {"value": ""}  # as after every decision
-        elif row["kind"] == "set" or row["value"]:
+        if row["state"] == "pending" and (row["kind"] == "set" or row["value"]):
             try:
                 row = row | {"value": gate.value(row["value"])}
             except Refused as refused:

@@ -113,7 +113,9 @@ class Belief:
         """The event of a fact, with the dates between which the old value was true."""
         said: dict[str, Any] = {}
         if outcome == "update" and old is not None:
-            said = {"from": _date(old.observed_at), "until": _date(fact.observed_at)}
+            # What was said earlier and is decided now ended the other one now.
+            until = fact.observed_at if fact.observed_at >= old.observed_at else self._now
+            said = {"from": _date(old.observed_at), "until": _date(until)}
         if rested:
             said["evidence"] = [one.content_key.hex()[:12] for one in rested]
         events.add(
@@ -333,6 +335,8 @@ class Belief:
         elif way == "keep_both" and key is None and facts.get(self._connection, under, one.scope) is not None:
             under = self._free_key(under, one.scope)
         beaten = self._beaten(one, under) if way == "supersede" else None
+        if way == "replace" and into is None and value is None:
+            self._require_newest(one, under)
         proposals.decide(self._connection, one.id, "accepted", self._now)
         old = facts.get(self._connection, under, one.scope, deleted=True)
         begun = self._now if old is None else old.created_at
@@ -343,7 +347,8 @@ class Belief:
         self._of_fact("create" if old is None else "update", "user", old, fact)
         if beaten is not None:
             facts.remove(self._connection, beaten.key, beaten.scope)
-            detail = {"by": under, "from": _date(beaten.observed_at), "until": _date(fact.observed_at)}
+            until = fact.observed_at if fact.observed_at >= beaten.observed_at else self._now
+            detail = {"by": under, "from": _date(beaten.observed_at), "until": _date(until)}
             events.add(
                 self._connection, "supersede", self._now, source="user", scope=beaten.scope, key=beaten.key,
                 old=beaten.value, detail=json.dumps(detail),
@@ -352,6 +357,15 @@ class Belief:
         how = "merge" if into is not None else way
         self._event("accept", "user", one.scope, under, {"proposal": one.id, "edited": edited, "way": how})
         return fact
+
+    def _require_newest(self, one: Proposal, under: str) -> None:
+        """An older saying replaces a later one only when the person says that it does."""
+        held = facts.get(self._connection, under, one.scope)
+        if held is not None and likeness(held.value) != likeness(one.value) and held.reinforced_at > one.observed_at:
+            raise UsageError(
+                f"{under} says something else since {_date(held.reinforced_at)}, later than {one.name} was said; say that it "
+                "supersedes, keep both, or reject it."
+            )
 
     def _merged(self, one: Proposal, into: str, said: str, *, edited: bool) -> tuple[str, str]:
         held = facts.get(self._connection, into, one.scope)

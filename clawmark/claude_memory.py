@@ -23,11 +23,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from clawmark.errors import UsageError
-from clawmark.facts.ladder import bounded, effective_confidence
 from clawmark.guard import markers, secrets
 from clawmark.memory import Memory
 from clawmark.model import SHARED, Excerpt, Fact, Why
-from clawmark.store import db, files, passages
+from clawmark.store import files
 from clawmark.text import cut
 
 MANIFEST, INDEX = ".clawmark.json", "MEMORY.md"
@@ -338,14 +337,7 @@ class _Folder:
 
     def _believed(self) -> dict[tuple[str, str], Fact]:
         """(scope, key) → fact, as far as a block would show it."""
-        threshold = self._memory.settings.confidence_threshold
-        with db.explained(self._memory.path), db.opened(self._memory.path, readonly=True) as connection:
-            age = bounded(self._now, passages.newest_at(connection))  # a wrong clock takes no file away
-        return {
-            (fact.scope, fact.key): fact
-            for fact in self._memory.facts()
-            if effective_confidence(fact, age) >= threshold
-        }
+        return {(fact.scope, fact.key): fact for fact in self._memory.believed()}
 
     def _wanted(self, believed: Mapping[tuple[str, str], Fact], scope: str | None) -> list[Fact]:
         if scope is None:

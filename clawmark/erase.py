@@ -74,7 +74,7 @@ def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes,
         values.add(fact.value)
     if not values:
         return False
-    rests_on = [one.content_key for one in evidence.of(connection, scope, key)]
+    rests_on = [one.content_key for value in values for one in evidence.of(connection, scope, key, value)]
     for value in sorted(values):  # what it was before is no less forgotten
         tombstones.bury_statement(connection, secret, scope, key, value, now)
     facts.remove(connection, key, scope)

@@ -75,7 +75,9 @@ def shown(connection: apsw.Connection, reader: Reader, plan: Plan) -> Forgotten:
     ids = sorted(plan.passages | set(passages.with_content(connection, plan.content_keys)))
     live = reader.read(connection, ids[:MOST_SHOWN])
     found = [excerpt_of(one) for one in live]
-    return Forgotten(sorted(plan.facts), len(plan.proposals), passages.count_messages(connection, ids), found)
+    waiting = [one for number in sorted(plan.proposals) if (one := proposals.get(connection, number)) is not None]
+    messages = passages.count_messages(connection, ids)
+    return Forgotten(sorted(plan.facts), len(plan.proposals), messages, found, waiting=waiting)
 
 
 def carried_out(connection: apsw.Connection, plan: Plan, secret: bytes, now: datetime) -> Forgotten:
@@ -146,19 +148,23 @@ def _until(connection: apsw.Connection, now: datetime) -> datetime:
 
 
 def _of_key(connection: apsw.Connection, reader: Reader, key: str, scope: str | None, plan: Plan) -> None:
-    told = {where for where, of_key, _ in events.stated(connection) if of_key == key}
+    stated = {(where, value) for where, of_key, value in events.stated(connection) if of_key == key}
+    told = {where for where, _ in stated}
     held = [one for one in {*facts.scopes_of(connection, key), *told} if scope in (None, one)]
     for where in held:
         fact = facts.get(connection, key, where, deleted=True)
         plan.facts.add((where, key))
+        values = {value for of, value in stated if of == where} | ({fact.value} if fact is not None else set())
+        for value in values:
+            plan.content_keys |= {one.content_key for one in evidence.of(connection, where, key, value)}
         if fact is not None:
-            plan.content_keys |= {one.content_key for one in evidence.of(connection, where, key)}
             plan.content_keys |= _messages_about(connection, reader, fact)
             _saying_the_same(connection, fact, plan)
     for one in proposals.pending(connection, None if scope is None else [scope]):
         if one.key == key:
             plan.proposals.add(one.id)
-            plan.content_keys |= {e.content_key for e in evidence.of(connection, one.scope, key, one.value)}
+            if not held:  # else what was said of another value stays
+                plan.content_keys |= {e.content_key for e in evidence.of(connection, one.scope, key, one.value)}
 
 
 def _messages_about(connection: apsw.Connection, reader: Reader, fact: Fact) -> set[bytes]:
@@ -215,7 +221,8 @@ def _of_query(connection: apsw.Connection, query: str, scope: str | None, plan: 
         for fact in facts.live(connection, None if scope is None else [scope], hidden=hidden):
             if wanted <= stems(_as_text(fact.key, fact.value)):
                 plan.facts.add((fact.scope, fact.key))
-                plan.content_keys |= {one.content_key for one in evidence.of(connection, fact.scope, fact.key)}
+                said = evidence.of(connection, fact.scope, fact.key, fact.value)
+                plan.content_keys |= {one.content_key for one in said}
     for where, key, value in events.stated(connection, scope):
         if (where, key) not in plan.facts and wanted <= stems(_as_text(key, value)):
             plan.values.add((where, key, value))

@@ -44,7 +44,9 @@ from clawmark.model import (
     SHARED,
     Block,
     Conflict,
+    Decision,
     Event,
+    Evidence,
     Excerpt,
     Fact,
     Forgetting,
@@ -85,7 +87,7 @@ from clawmark.store import (
     sidecar,
     streams,
 )
-from clawmark.text import cut
+from clawmark.text import cut, likeness
 
 if TYPE_CHECKING:
     from clawmark.belief import Belief
@@ -645,7 +647,21 @@ class Memory:
         """Those that wait, oldest first: in all scopes, or in one and what is shared. deferred: those that were put off too."""
         with self._reading() as connection:
             scopes = None if scope is None else [streams.scope_called(connection, scope), SHARED]
-            return proposals.pending(connection, scopes, now=None if deferred else self._clock())
+            found = proposals.pending(connection, scopes, now=None if deferred else self._clock())
+            return [_as_it_stands(connection, one) for one in found]
+
+    def evidence(self, proposal: Proposal) -> list[Excerpt]:
+        """What a proposal rests on, read back from the logs, oldest first."""
+        with self._apart() as (connection, reader):
+            rests_on = evidence.of(connection, proposal.scope, proposal.key, proposal.value)
+            return _read(connection, reader, rests_on)[0]
+
+    def faded(self, found: Sequence[Fact]) -> frozenset[tuple[str, str]]:
+        """(scope, key) of those that are believed too little by now to be shown."""
+        with self._reading() as connection:
+            at = self._age(connection, self._clock())
+        threshold = self.settings.confidence_threshold
+        return frozenset((fact.scope, fact.key) for fact in found if ladder.effective_confidence(fact, at) < threshold)
 
     def accept(
         self,
@@ -704,6 +720,17 @@ class Memory:
         with self._reading() as connection:
             named = None if scope is None else [streams.scope_called(connection, scope), SHARED]
             return ladder.stale(facts.live(connection, named), self._age(connection, self._clock()), days)
+
+    def believed(self, scope: str | None = None) -> list[Fact]:
+        """`facts` that a block would show now, as far as their age tells."""
+        found = self.facts(scope)
+        faded = self.faded(found)
+        return [fact for fact in found if (fact.scope, fact.key) not in faded]
+
+    def decisions(self) -> list[Decision]:
+        """What the person decided about statements that waited, in the order in which these were proposed."""
+        with self._reading() as connection:
+            return proposals.decided(connection)
 
     def is_group(self, session: str, scope: str | None = None) -> bool:
         """Whether others read along in a session, as far as the log says."""
@@ -914,27 +941,45 @@ def _scopes_of(connection: apsw.Connection, key: str) -> list[str]:
     return sorted({*facts.scopes_of(connection, key), *events.scopes_of(connection, key), *waiting})
 
 
-def _why(connection: apsw.Connection, reader: Reader, key: str, scope: str) -> Why:
-    rests_on = evidence.of(connection, scope, key)
+def _read(
+    connection: apsw.Connection, reader: Reader, rests_on: Sequence[Evidence]
+) -> tuple[list[Excerpt], list[datetime]]:
+    """The utterances as excerpts, and when those were said that cannot be read now."""
     excerpts: list[Excerpt] = []
     unread: list[datetime] = []
     for one in rests_on:
-        ids = passages.with_content(connection, [one.content_key])
-        live = reader.read(connection, ids[:1])
+        live = reader.read(connection, passages.with_content(connection, [one.content_key])[:1])
         if live:
             excerpts.append(excerpt_of(live[0], one.said_at))
         else:
             unread.append(one.said_at)
+    return excerpts, unread
+
+
+def _why(connection: apsw.Connection, reader: Reader, key: str, scope: str) -> Why:
+    fact = facts.get(connection, key, scope, deleted=True)
+    excerpts, unread = _read(connection, reader, evidence.of(connection, scope, key, fact.value) if fact else [])
     return Why(
         key,
         scope,
-        facts.get(connection, key, scope, deleted=True),
+        fact,
         facts.is_hidden(connection, key, scope),
         excerpts,
         unread,
         events.of_key(connection, key, scope),
         [one for one in proposals.pending(connection, [scope]) if one.key == key],
     )
+
+
+def _as_it_stands(connection: apsw.Connection, one: Proposal) -> Proposal:
+    """A proposal with what stands under its key by now, which may have been stored since it was made."""
+    if one.kind != "set" or one.against is not None:
+        return one
+    for scope in (one.scope, SHARED):
+        held = facts.get(connection, one.key, scope)
+        if held is not None and likeness(held.value) != likeness(one.value):
+            return replace(one, conflict="conflict_candidate", against=one.key)
+    return one
 
 
 def _profile(host: str) -> Profile:

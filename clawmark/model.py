@@ -309,6 +309,21 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person decided about a statement that waited.
+
+    confidence   how far it was believed by then
+    edited       it was taken on in other words, or under another key
+    """
+
+    confidence: float
+    accepted: bool
+    edited: bool
+    origin: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Excerpt:
     """The text shown for a passage: cleaned, read back from its source just now, at most 400 characters.
 
@@ -419,6 +434,7 @@ class Forgotten:
 
     facts      (scope, key) of each
     excerpts   the first messages of them, for a person to look at; empty once they are gone
+    waiting    the proposals, likewise
     finished   False while another process's reading keeps erased words in the file; the next pass completes it
     """
 
@@ -427,6 +443,7 @@ class Forgotten:
     messages: int
     excerpts: Sequence[Excerpt] = ()
     finished: bool = True
+    waiting: Sequence[Proposal] = ()
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -434,6 +451,7 @@ class Forgotten:
             "proposals": self.proposals,
             "messages": self.messages,
             "excerpts": [one.as_json() for one in self.excerpts],
+            "waiting": [one.as_json() for one in self.waiting],
             "finished": self.finished,
         }
 

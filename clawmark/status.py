@@ -112,7 +112,9 @@ def gather(
         hidden=len(facts.live(connection, hidden=True)),
         proposals=proposals.count(connection, None, now, MOST_PROPOSALS),
         extractor=extractor_name(settings),
-        unasked=0 if settings.extract_url == extract.OFF else extract.waiting(connection),
+        unasked=0
+        if settings.extract_url == extract.OFF
+        else extract.waiting(connection, by_model=settings.extract_url is not None),
         calls=_calls(connection, settings, now),
         embedder=name,
         space=_space(connection, active),

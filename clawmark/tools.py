@@ -15,6 +15,8 @@ from typing import Any, Final, Literal
 
 from clawmark.errors import Refused, UsageError
 from clawmark.facts import gate, shape
+from clawmark.facts.alike import same_subject
+from clawmark.facts.fitting import bears
 from clawmark.facts.support import asks_to_forget, supporting
 from clawmark.guard import injection, markers
 from clawmark.keys import VALUE_LENGTH
@@ -157,41 +159,67 @@ def set_fact(memory: Memory, caller: Caller, key: str, value: str) -> Answer:
     _text("value", value)
     said = supporting(key, value, caller.typed) if caller.typed else None
     if said is None:
-        _only_the_owner(caller)
-    spelled, text = gate.key(key), gate.value(value)
+        _only_the_owner(memory, caller)
+    spelled, text = gate.statement(key, value)
     scope = caller.scope or SHARED
-    rule = _waits(spelled, text, is_said=said is not None)
-    if rule:
-        return _proposed(memory, spelled, text, scope, rule, said)
     if said is not None:
-        fact = memory.set(key, value, scope, writer="user", observed_at=said.at)
+        rule = _waits_though_said(spelled, text, said)
+        if rule:
+            return _proposed(memory, spelled, text, scope, rule, said)
+        fact = memory.set(spelled, text, scope, writer="user", observed_at=said.at)
         return Answer(f"Remembered as their own word: {fact.key}.", "user", {"key": fact.key})
-    fact = memory.set(key, value, scope, writer="agent")
+    beside = _of_the_person(memory, spelled, text, scope)
+    rule = _waits(spelled, text)
+    if rule or beside is not None:
+        return _proposed(memory, spelled, text, scope, rule or "conflict_candidate", None, beside)
+    fact = memory.set(spelled, text, scope, writer="agent")
     told = f"Remembered as your note: {fact.key}. It gives way to what the person says."
     return Answer(told, "agent", {"key": fact.key})
 
 
-def _waits(key: str, value: str, *, is_said: bool) -> str:
-    """The rule by which a value waits for the person; "" = none does.
+def _waits_though_said(key: str, value: str, said: Said) -> str:
+    """The rule by which the person's own typed words wait; "" = none does. They do where they read like orders to an agent,
+    for a page may have had them typed, and where the key is the model's and says something that they did not."""
+    if injection.score(value):
+        return "injection"
+    if shape.keyed_risk(key, value):
+        return "key"
+    return "" if bears(key, value, said.text) else "unfit_key"
 
-    Their own typed words wait only where they read like orders to an agent: a page may have had them typed. An agent's
-    note is never about the person, and never anything but a short, plain statement.
-    """
-    if is_said:
-        return "injection" if injection.score(value) else ""
+
+def _waits(key: str, value: str) -> str:
+    """The rule by which an agent's note waits; "" = none does. It is never about the person, and never anything but a short,
+    plain statement under a plain name."""
     risks = shape.risks(value)
     if risks:
         return risks[0]
-    if key.startswith("user."):
+    named = shape.named_by(key)
+    if shape.keyed_risk(key, value) or not shape.is_plain(named) or shape.is_empty(value):
+        return "key"
+    if shape.is_about_person(key, value):
         return "about_person"
     return "" if shape.is_plain(value) else "not_plain"
 
 
-def _proposed(memory: Memory, key: str, value: str, scope: str, rule: str, said: Said | None) -> Answer:
+def _of_the_person(memory: Memory, key: str, value: str, scope: str) -> Fact | None:
+    """The fact about the same thing that rests on the person's words and that an agent's note may not stand beside, nor take
+    the place of. One that they set under the very key is guarded by the ladder, with a refusal."""
+    wanted = [scope, SHARED]
+    for hidden in (False, True):
+        for fact in memory.facts(hidden=hidden):
+            is_theirs = fact.source == "extracted" or (fact.source == "user" and fact.key != key)
+            if is_theirs and fact.scope in wanted and same_subject(fact.key, key):
+                return fact
+    return None
+
+
+def _proposed(
+    memory: Memory, key: str, value: str, scope: str, rule: str, said: Said | None, beside: Fact | None = None
+) -> Answer:
     """What is stored already is no news, and waits for nobody."""
-    known = next((fact for fact in _live(memory, key, [scope, SHARED])), None)
+    known = next((fact for fact in _live(memory, key, [scope, SHARED])), beside)
     if known is not None and likeness(known.value) == likeness(value):
-        return Answer(f"It is known already: {key}.", "known", {"key": key})
+        return Answer(f"It is known already: {known.key}.", "known", {"key": known.key})
     waiting = memory.propose(
         "set",
         key,
@@ -200,7 +228,7 @@ def _proposed(memory: Memory, key: str, value: str, scope: str, rule: str, said:
         origin="agent" if said is None else "owner",
         reason=rule,
         conflict="none" if known is None else "conflict_candidate",
-        against=None if known is None else key,
+        against=None if known is None else known.key,
         observed_at=None if said is None else said.at,
     )
     text = f"Not stored: {key} waits for the person, who decides with `clawmark review`. Do not act on it meanwhile."
@@ -212,9 +240,9 @@ def forget(memory: Memory, caller: Caller, key: str, now: datetime) -> Answer:
     _is_on(memory)
     _text("key", key)
     if not caller.owner:  # before anything is said: others could ask which keys there are
-        _only_the_owner(caller)
+        _only_the_owner(memory, caller)
     scopes = [SHARED] if caller.scope is None else [caller.scope, SHARED]
-    spelled = gate.key(key)
+    spelled = gate.named(key)
     live = _live(memory, spelled, scopes)
     held = [*live, *_live(memory, spelled, scopes, hidden=True)]
     if not held:
@@ -224,7 +252,7 @@ def forget(memory: Memory, caller: Caller, key: str, now: datetime) -> Answer:
         for fact in held:
             memory.forget(spelled, fact.scope)
         return Answer(f"Forgotten for good: {spelled}.", "erased", {"key": spelled})
-    _only_the_owner(caller)
+    _only_the_owner(memory, caller)
     for fact in held:
         memory.hide(spelled, fact.scope)
         try:
@@ -281,6 +309,8 @@ def _listed(head: str, found: Sequence[Any], line: Callable[[Any], str]) -> list
 def _for_a_model(proposal: Proposal) -> dict[str, Any]:
     """What reads like an order is for the person's eyes alone."""
     said = proposal.as_json()
+    if not shape.is_plain_key(proposal.key):
+        return said | {"key": None, "value": None}
     return said | {"value": None} if injection.score(proposal.value) else said
 
 
@@ -288,7 +318,8 @@ def _proposal_line(proposal: Proposal) -> str:
     hidden = injection.score(proposal.value)
     value = "(a model is not shown it)" if hidden else _quoted(proposal.value)
     what = "erase " if proposal.kind == "forget" else ""
-    return f"- {proposal.name} {what}{proposal.key}: {value} ({proposal.reason})"
+    named = f"{proposal.key}: {value}" if shape.is_plain_key(proposal.key) else "(a model is not shown it)"
+    return f"- {proposal.name} {what}{named} ({proposal.reason})"
 
 
 def _stale_line(stale: Stale) -> str:
@@ -329,9 +360,11 @@ def _is_on(memory: Memory) -> None:
         raise UsageError("memory is switched off by the person (CLAWMARK_DISABLED); go on without it.")
 
 
-def _only_the_owner(caller: Caller) -> None:
-    """In a conversation with others nobody but the owner changes what is remembered."""
-    if caller.kind == "group":
+def _only_the_owner(memory: Memory, caller: Caller) -> None:
+    """In a conversation with others nobody but the owner changes what is remembered. Where the host does not say who reads
+    along, the log does."""
+    unsaid = caller.kind is None and caller.session is not None
+    if caller.kind == "group" or (unsaid and memory.is_group(caller.session or "", caller.scope)):
         raise Refused("NOT_OWNER", "others are in this conversation, and the owner did not say it; ask them to")
 
 

@@ -77,7 +77,7 @@ def test_what_rests_on_something_else_too_stays(connection: apsw.Connection) -> 
 
 def test_a_message_cleaned_by_other_rules_stays_evidence(connection: apsw.Connection) -> None:
     evidence.add(connection, "main", "pref.editor", "Helix", SAID)
-    evidence.note_extracted(connection, [(SAID.content_key, 1_000_000)])
+    evidence.note_extracted(connection, [(SAID.content_key, 1_000_000)], by_model=True)
     evidence.rename(connection, {SAID.content_key}, b"n" * 16)
     assert [one.content_key for one in evidence.of(connection, "main", "pref.editor")] == [b"n" * 16]
     assert evidence.is_extracted(connection, b"n" * 16, 1_000_000)

@@ -120,7 +120,7 @@ def test_facts_evidence_and_cursor_commit_together(
     log.say(EDITOR)
     from clawmark.store import evidence
 
-    def fails(*_: Any) -> None:
+    def fails(*_: Any, **__: Any) -> None:
         raise RuntimeError("killed here")
 
     monkeypatch.setattr(evidence, "note_extracted", fails)
@@ -477,6 +477,19 @@ def test_without_a_model_marked_sentences_are_proposed_and_nothing_is_stored(mem
     assert accepted is not None and accepted.source == "user"
 
 
+def test_a_model_that_is_set_up_later_looks_through_what_the_markers_have(
+    db_path: Path, log: Log, clock: Clock, model: Model
+) -> None:
+    log.say(EDITOR)
+    open_memory(db_path, log, clock=clock).sync()
+    memory = with_model(db_path, log, clock, model)
+    memory.sync()
+    assert facts_of(memory) == {"pref.editor": "Helix"}
+    model.calls = 0
+    open_memory(db_path, log, clock=clock).sync()
+    assert with_model(db_path, log, clock, model).sync().unasked == model.calls == 0
+
+
 # --- what time does ---------------------------------------------------------------------------------------------------
 
 
@@ -709,6 +722,42 @@ def test_a_dry_run_asks_the_hosts_model_no_more_than_it_may(
     with pytest.raises(EndpointDown):
         memory.dry_run(30)
     assert model.calls == 2
+
+
+def test_an_older_saying_replaces_a_later_one_only_when_the_person_says_so(memory: Memory, clock: Clock) -> None:
+    from clawmark.errors import UsageError
+
+    one = memory.propose("set", "pref.editor", "Kate", "main", origin="owner", reason="x", observed_at=START)
+    clock.advance(minutes=1)
+    memory.set("pref.editor", "Helix", scope="main")
+    (shown,) = memory.proposals()
+    assert (shown.conflict, shown.against) == ("conflict_candidate", "pref.editor")
+    with pytest.raises(UsageError, match="something else since"):
+        memory.accept(one.name)
+    clock.advance(days=1)
+    memory.accept(one.name, way="supersede")
+    assert facts_of(memory) == {"pref.editor": "Kate"}
+    (event,) = [one for one in memory.why("pref.editor")[0].history if one.event_type == "update"]
+    said = json.loads(event.detail or "")
+    assert said["from"] <= said["until"] == clock.now.date().isoformat()
+
+
+def test_evidence_of_one_value_is_none_of_another(believing: Memory, log: Log) -> None:
+    log.say(EDITOR)
+    believing.sync()
+    believing.set("pref.editor", "Kate", scope="main")
+    (why,) = believing.why("pref.editor")
+    assert list(why.evidence) == []
+    one = believing.propose("set", "pref.editor", "Emacs", "main", origin="agent", reason="x")
+    assert believing.evidence(one) == []
+    believing.accept(one.name, way="supersede")
+
+
+def test_a_fact_that_has_faded_is_told(believing: Memory, log: Log) -> None:
+    log.say(EDITOR, at=LATER - timedelta(days=200))
+    log.say(CITY, "s2", at=LATER - timedelta(days=1))
+    believing.sync()
+    assert believing.faded(believing.facts()) == {("main", "pref.editor")}
 
 
 def test_a_yes_to_forget_is_about_the_value_that_was_shown(memory: Memory) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import apsw
@@ -16,6 +16,7 @@ from clawmark.store.tombstones import Tombstones
 
 SECRET = b"s" * 32
 ADDRESS = "Rua das Flores 12, Porto"
+TREES = "ash birch cedar fir hazel larch oak pine rowan yew".split()
 
 
 @pytest.fixture
@@ -93,6 +94,41 @@ def test_a_horizon_never_comes_nearer(connection: apsw.Connection) -> None:
     assert Tombstones(connection, SECRET).is_forgotten("work", "s", b"k" * 16, LATER)
 
 
+TIMES = st.integers(0, 3).map(lambda days: LATER + timedelta(days=days))
+BURIALS = st.lists(st.tuples(TIMES, st.none() | TIMES), min_size=1, max_size=5)
+
+
+@given(BURIALS)
+def test_of_several_forgettings_the_latest_counts_and_the_longest(
+    burials: list[tuple[datetime, datetime | None]],
+) -> None:
+    """In the database, and where rows of two files come together."""
+    connection = apsw.Connection(":memory:")
+    migrate(connection)
+    for at, until in burials:
+        before = tombstones.buried(connection)
+        changed = tombstones.bury(connection, "key", b"h" * 32, at, until)
+        assert changed == (tombstones.buried(connection) != before)
+    ((_, _, at, until),) = tombstones.buried(connection)
+    ends = [end for _, end in burials]
+    assert at == max(at for at, _ in burials).isoformat()
+    assert until == (None if None in ends else max(end for end in ends if end).isoformat())
+    rows = [
+        {"hash": b"h" * 32, "kind": "key", "created_at": at.isoformat(), "expires_at": end and end.isoformat()}
+        for at, end in burials
+    ]
+    assert tombstones.latest(rows) == {
+        b"h" * 32: {"hash": b"h" * 32, "kind": "key", "created_at": at, "expires_at": until}
+    }
+
+
+def test_times_of_another_offset_are_compared_as_times(connection: apsw.Connection) -> None:
+    there = timezone(timedelta(hours=9))
+    tombstones.bury(connection, "key", b"h" * 32, LATER)
+    assert not tombstones.bury(connection, "key", b"h" * 32, (LATER - timedelta(hours=1)).astimezone(there))
+    assert tombstones.buried(connection)[0][2] == LATER.isoformat()
+
+
 def test_a_rejection_runs_out(connection: apsw.Connection) -> None:
     until = LATER + timedelta(days=180)
     tombstones.bury_rejected(connection, SECRET, "main", "drinks tea", LATER, until)
@@ -110,15 +146,34 @@ def test_setting_it_anew_lifts_whatever_stood_against_it(connection: apsw.Connec
     assert not Tombstones(connection, SECRET).covers(["main"], "user.home", "I live at Rua das Flores 12 in Porto")
 
 
+def test_setting_it_anew_lifts_nothing_of_others(connection: apsw.Connection) -> None:
+    buried(connection, "pref.drink", "green tea without sugar")
+    buried(connection)
+    tombstones.lift(connection, SECRET, "main", "user.address", ADDRESS)
+    assert Tombstones(connection, SECRET).covers(["main"], "pref.tea", "green tea, no sugar")
+    assert not Tombstones(connection, SECRET).covers(["main"], "user.address", ADDRESS)
+
+
+@given(said=st.lists(st.sampled_from(TREES), min_size=1, max_size=6, unique=True), data=st.data())
+def test_what_is_said_anew_lifts_all_that_it_says_again_and_nothing_else(said: list[str], data: st.DataObject) -> None:
+    connection = apsw.Connection(":memory:")
+    migrate(connection)
+    lists = st.lists(st.sampled_from(TREES), min_size=1, max_size=6, unique=True)
+    for number, forgotten in enumerate(data.draw(st.lists(lists, max_size=4))):
+        tombstones.bury_statement(connection, SECRET, "main", f"pref.t{number}", " ".join(forgotten), LATER)
+    kinds = {kind for _, kind, *_ in tombstones.buried(connection) if kind.startswith(tombstones.STEM)}
+    said_again = set(Tombstones(connection, SECRET).said_again("main", " ".join(said)))
+    tombstones.lift(connection, SECRET, "main", "pref.other", " ".join(said))
+    left = {kind for _, kind, *_ in tombstones.buried(connection) if kind.startswith(tombstones.STEM)}
+    assert left == kinds - said_again
+
+
 def test_a_tombstone_tells_nothing_without_its_key(connection: apsw.Connection, tmp_path: Path) -> None:
     buried(connection)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     for word in (b"Flores", b"flores", b"Porto", b"address"):
         assert word not in (tmp_path / "memory.db").read_bytes()
     assert not Tombstones(connection, b"o" * 32).covers(["main"], "user.address", ADDRESS)
-
-
-TREES = "ash birch cedar fir hazel larch oak pine rowan yew".split()
 
 
 @given(words=st.lists(st.sampled_from(TREES), min_size=2, max_size=6, unique=True), data=st.data())

@@ -6,7 +6,6 @@ itself, and only where there are enough of them.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,19 +18,18 @@ from clawmark.cli.common import JSON, complain, opened, print_json
 
 if TYPE_CHECKING:
     from clawmark.facts.gate import Ruling
-    from clawmark.model import Event
+    from clawmark.model import Decision
 
 TARGET = 0.7
 """Of what was decided, as much should be accepted."""
 ENOUGH, ENOUGH_ABOVE = 20, 5
 """Decisions from which on a threshold is recommended, and how many of them must lie at or above it."""
-MOST_EVENTS = 100_000
 MOST_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What a person decided about statements that waited. edited: accepted in other words or under another key."""
+    """How a person decided about statements that waited. edited: of those that were accepted."""
 
     accepted: int
     edited: int
@@ -54,38 +52,23 @@ class Decisions:
         }
 
 
-def decisions(trail: Sequence[Event], since: datetime) -> Decisions:
-    """Out of the events since then. To have a fact forgotten is no judgement about extraction."""
-    accepted = edited = rejected = 0
-    for event in trail:
-        if event.created_at < since or event.event_type not in ("accept", "decline"):
-            continue
-        detail = _detail(event)
-        if detail.get("way") == "forget" or detail.get("rule") == "unasked":
-            continue
-        if event.event_type == "decline":
-            rejected += 1
-        else:
-            accepted += 1
-            edited += detail.get("edited") is True
-    return Decisions(accepted, edited, rejected)
+def of_extraction(decided: Sequence[Decision], since: datetime) -> list[Decision]:
+    """Those since then. What a tool call proposed is no judgement about extraction, and its confidence is always the same."""
+    return [one for one in decided if one.at >= since and one.origin != "agent"]
 
 
-def _detail(event: Event) -> dict[str, Any]:
-    try:
-        found = json.loads(event.detail or "{}")
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def summed(decided: Sequence[Decision]) -> Decisions:
+    accepted = sum(one.accepted for one in decided)
+    return Decisions(accepted, sum(one.edited for one in decided), len(decided) - accepted)
 
 
-def recommended(labelled: Sequence[tuple[float, bool]]) -> float | None:
+def recommended(decided: Sequence[Decision]) -> float | None:
     """The lowest confidence from which on a person accepted as much as the target says; None where there is none, or where
-    too little was decided to tell. labelled: confidence, and whether it was accepted."""
-    if len(labelled) < ENOUGH:
+    too little was decided to tell."""
+    if len(decided) < ENOUGH:
         return None
-    for threshold in sorted({confidence for confidence, _ in labelled}):
-        above = [accepted for confidence, accepted in labelled if confidence >= threshold]
+    for threshold in sorted({one.confidence for one in decided}):
+        above = [one.accepted for one in decided if one.confidence >= threshold]
         if len(above) >= ENOUGH_ABOVE and sum(above) / len(above) >= TARGET:
             return threshold
     return None
@@ -106,7 +89,6 @@ def calibrate(facts: bool, days: int, as_json: bool) -> None:
     from datetime import UTC
 
     from clawmark.errors import UsageError
-    from clawmark.store import db, portable
 
     if not facts:
         raise UsageError("say what: --facts.")
@@ -118,14 +100,8 @@ def calibrate(facts: bool, days: int, as_json: bool) -> None:
             )
         extractor, threshold = memory.extraction().name, memory.settings.confidence_threshold
         rulings = memory.dry_run(days)
-        decided = decisions(memory.events(MOST_EVENTS), since)
-        with db.explained(memory.path), db.opened(memory.path, readonly=True) as connection:
-            labelled = [
-                (confidence, state == "accepted")
-                for _, confidence, state, at in portable.decided(connection)
-                if datetime.fromisoformat(at) >= since
-            ]
-    advised = recommended(labelled)
+        decided = of_extraction(memory.decisions(), since)
+    advised = recommended(decided)
     if as_json:
         return print_json(
             {
@@ -133,14 +109,13 @@ def calibrate(facts: bool, days: int, as_json: bool) -> None:
                 "extractor": extractor,
                 "counts": _counts(rulings),
                 "rulings": [_ruling(scope, ruling) for scope, ruling in rulings],
-                "decisions": decided.as_json(),
-                "labelled": len(labelled),
+                "decisions": summed(decided).as_json(),
                 "threshold": threshold,
                 "recommended": advised,
             }
         )
     _show_rulings(rulings, extractor, days)
-    _show_decisions(decided, len(labelled), threshold, advised)
+    _show_decisions(summed(decided), threshold, advised)
 
 
 def _counts(rulings: Sequence[tuple[str, Ruling]]) -> dict[str, dict[str, int]]:
@@ -183,16 +158,17 @@ def _show_rulings(rulings: Sequence[tuple[str, Ruling]], extractor: str, days: i
         click.echo(f"  and {len(shown) - MOST_SHOWN} more; --json lists all")
 
 
-def _show_decisions(decided: Decisions, labelled: int, threshold: float, advised: float | None) -> None:
+def _show_decisions(decided: Decisions, threshold: float, advised: float | None) -> None:
+    number = decided.accepted + decided.rejected
     if decided.rate is None:
         click.echo("decided    nothing yet; `clawmark review` shows what waits")
     else:
         click.echo(
-            f"decided    {decided.accepted + decided.rejected}: {decided.accepted} accepted ({decided.edited} edited), "
+            f"decided    {number}: {decided.accepted} accepted ({decided.edited} edited), "
             f"{decided.rejected} rejected; {decided.rate:.0%} accepted, {TARGET:.0%} wanted"
         )
-    if labelled < ENOUGH:
-        click.echo(f"threshold  {threshold:g}; with {ENOUGH} decisions one can be recommended, there are {labelled}")
+    if number < ENOUGH:
+        click.echo(f"threshold  {threshold:g}; with {ENOUGH} decisions one can be recommended, there are {number}")
     elif advised is None:
         complain(
             f"from no confidence on are {TARGET:.0%} accepted; keep CLAWMARK_PROMOTE=review, or ask another model."

@@ -575,3 +575,7 @@ _OURS: Final = p.Phrases(
     """
 )
 """What is said of work that is not the owner's alone."""
+
+
+def bears(key: str, value: str, text: str) -> bool:
+    return True

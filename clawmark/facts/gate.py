@@ -23,6 +23,7 @@ the reason. Ids are stable: events hold them.
 | partial | refused | the value begins or breaks off inside a phrase |
 | off_quote | refused | the value is not mostly in the words of the quote, or those words ask, deny, suppose or report it |
 | known | refused | it is a fact already, and this adds no support |
+| key | waits | the key is no plain name: it says something, or reads as an order, alone or beside the value |
 | foreign | waits | the quote is of somebody else than the owner |
 | unsupported | waits | the owner's words are near it, and do not plainly say it |
 | unfit_key | waits | they say it, but not of what the key names |
@@ -44,6 +45,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from itertools import pairwise
 from typing import Final, Literal
 
 from clawmark import keys
@@ -72,18 +74,34 @@ STATEMENT_STEMS = 3
 Outcome = Literal["store", "propose", "refuse"]
 
 
-def key(raw: str) -> str:
-    """`raw` as a key: `Pref.Editor` is `pref.editor`, `pref.x y` and `pref.x-y` are `pref.x_y`. Raises Refused KEY_FORMAT,
-    or SECRET for one that holds a secret."""
+def statement(raw_key: str, raw_value: str) -> tuple[str, str]:
+    """A key and its value in their one form, for whoever states them. Raises Refused KEY_FORMAT, VALUE_SIZE or SECRET, the
+    last also for what is a secret by its key alone: `hunter2` under `user.password`."""
+    spelled, text = key(raw_key), value(raw_value)
+    found = [secret for said in _together(spelled, text) for secret in secrets.find(said)]
+    if found:
+        raise Refused("SECRET", f"the value is a secret by its key ({found[0].kind}); it was not stored")
+    return spelled, text
+
+
+def named(raw: str) -> str:
+    """`raw` as a key by which something stored is named, to forget, hide or explain it: its format alone is judged, for what
+    was stored long ago must be found. Raises Refused KEY_FORMAT."""
     spelled = keys.spelled(raw)
     fault = keys.fault(spelled)
     if fault is not None:
         raise Refused("KEY_FORMAT", fault)
-    found = [secret for part in _readings(raw) for secret in secrets.find(part)]
-    if found:
-        raise Refused(
-            "SECRET", f"the key holds a secret ({found[0].kind}); choose another key, this one was not stored"
-        )
+    return spelled
+
+
+def key(raw: str) -> str:
+    """`raw` as a key: `Pref.Editor` is `pref.editor`, `pref.x y` and `pref.x-y` are `pref.x_y`. Raises Refused KEY_FORMAT,
+    or SECRET for one that holds a secret."""
+    spelled = named(raw)
+    found = [secret.kind for part in _readings(raw) for secret in secrets.find(part)]
+    if found or _is_random(spelled):
+        kind = found[0] if found else "random"
+        raise Refused("SECRET", f"the key holds a secret ({kind}); choose another key, this one was not stored")
     return spelled
 
 
@@ -95,6 +113,33 @@ def _readings(raw: str) -> Iterator[str]:
         yield from part.split("_")
         yield part.replace("_", "-")
     yield " ".join(re.split(r"[._]+", raw)[1:])
+
+
+LEAST_RANDOM, LEAST_CHANGES = 16, 4
+"""Characters, and changes between letters and digits, of what is left of a secret in a key: small letters, and pieces."""
+_LEADS_UP: Final = frozenset("glpat gocspx dckr ghp gho ghu ghs ghr xoxb xoxp xoxa xoxr hf shpat".split())
+"""Words that only secrets begin with."""
+
+
+def _is_random(spelled: str) -> bool:
+    """Whether a key mixes letters and digits as no name does, in one word or in what separators left of one."""
+    words = re.split(r"[._-]+", spelled)
+    if not _LEADS_UP.isdisjoint(words[:-1]):
+        return True
+    mixed = [word for word in words if _changes(word) > 1]
+    if any(len(word) >= LEAST_RANDOM for word in mixed):
+        return True
+    return sum(map(len, mixed)) >= LEAST_RANDOM and sum(map(_changes, mixed)) >= LEAST_CHANGES
+
+
+def _changes(word: str) -> int:
+    return sum(one.isdigit() != other.isdigit() for one, other in pairwise(word))
+
+
+def _together(spelled: str, text: str) -> Iterator[str]:
+    """What a key and its value say in one."""
+    read = shape.named_by(spelled)
+    yield from (f"{read}: {text}", f"{read} is {text}")
 
 
 def value(raw: str) -> str:
@@ -133,7 +178,7 @@ class Ruling:
 IsForgotten = Callable[[str, str, Sequence[bytes]], bool]
 """Whether a key and value, or what rests on these content keys, must not be learned again."""
 
-PLAIN_FOR_OWNER: Final = frozenset(("unsupported", "unfit_key", "imperative", "not_plain", "low_confidence"))
+PLAIN_FOR_OWNER: Final = frozenset(("key", "unsupported", "unfit_key", "imperative", "not_plain", "low_confidence"))
 """Reasons that say nothing beside "marker": the person's own sentence, whole, which no model has looked at."""
 
 
@@ -154,7 +199,7 @@ def ruled(
     zone      where the person's days begin and end; None = UTC
     """
     try:
-        spelled, text = key(candidate.key), value(candidate.value)
+        spelled, text = statement(candidate.key, candidate.value)
     except Refused as refused:
         return _refused(candidate, refused.code, "", "")
     rule = _form(candidate, spelled, text)
@@ -172,9 +217,7 @@ def _refused(candidate: Candidate, rule: str, spelled: str, text: str) -> Ruling
 
 def _form(candidate: Candidate, spelled: str, text: str) -> str | None:
     """The rule by which the candidate is refused as it stands, whatever was said."""
-    named = spelled.partition(".")[2].replace(".", " ").replace("_", " ")
-    together = (candidate.quote, f"{named}: {text}", f"{named} is {text}", f"{candidate.quote} {text}")
-    if any(secrets.find(said) or _MASK.search(said) for said in (text, *together)):
+    if any(secrets.find(said) or _MASK.search(said) for said in (text, candidate.quote, f"{candidate.quote} {text}")):
         return "SECRET"
     if spelled in TEMPLATE or likeness(text) in map(likeness, TEMPLATE.values()):
         return "template_echo"
@@ -309,6 +352,8 @@ class _Claimed:
         return next(iter(reasons), None)
 
     def _reasons(self, place: _Place, forms: Mapping[Utterance, str], threshold: float) -> Iterator[str]:
+        if not place.in_use and shape.keyed_risk(place.key, self.value):
+            yield "key"
         if not forms:
             yield "unsupported"
         elif not any(fits(place.key, form, one.text, in_use=place.in_use) for one, form in forms.items()):

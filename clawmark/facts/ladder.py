@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Literal
 
-from clawmark.facts.alike import is_paraphrase
 from clawmark.model import Fact, Stale
 from clawmark.text import likeness
 
@@ -65,7 +64,11 @@ def decide(old: Fact | None, new: Statement) -> Outcome:
 def _says_again(old: Fact, new: Statement) -> bool:
     if likeness(old.value) == likeness(new.value):
         return True
-    return new.source != "user" and is_paraphrase(old.value, new.value)
+    if new.source == "user":
+        return False
+    from clawmark.facts.alike import is_paraphrase  # its tables take their time, and a prompt decides nothing
+
+    return is_paraphrase(old.value, new.value)
 
 
 def apply(old: Fact | None, new: Statement, now: datetime) -> tuple[Outcome, Fact]:

@@ -212,6 +212,96 @@ TOOLS = """
 """
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Keys. They are spelled in ASCII, so are these words
+# ---------------------------------------------------------------------------------------------------------------------
+
+NO_NAME = """
+    to, into, before, without, unless, until, when, while, if, because, instead, regardless, despite, via, against, then, than,
+    and, or, but, so, that, who, which, whose, where, why, except, besides, only, just, not, nor, cannot, cant, wont, is, are,
+    was, were, am, been, being, will, would, can, could, may, might, do, does, did, done, has, have, had, wants, want, wanted,
+    likes, loves, hates, needs, need, says, said, told, tells, asks, gets, goes, gives, sends, knows, i, me, we, us, it, they,
+    them, he, she, him, this, these, those, here, there, now, again, anyway, immediately, instantly, everything, anything,
+    something, everyone, anyone, someone, und, oder, aber, nicht, kein, keine, ohne, bevor, wenn, ist, sind, ich, mich, mir, wir,
+    uns, pero, sin, cuando, mais, sans, quand, sont, senza, quando, sono, zonder, niet
+"""
+"""Words of sentences: a key that has one says something, and a key only names."""
+
+HEADS = """
+    address, app, area, band, bin, bottle, box, branch, brand, budget, bus, cadence, calendar, carrier, channel, class, client,
+    club, code, color, colour, command, company, course, currency, date, day, days, deadline, desk, device, dialect, directory,
+    dose, editor, engine, environment, file, folder, font, format, framework, frequency, habit, habits, host, hours, id, job,
+    kind, language, layout, length, level, library, light, limit, list, lists, location, manager, material, message, messages,
+    method, mode, model, month, name, names, notes, number, office, order, owner, page, partner, path, pattern, period, place,
+    plan, platform, plugin, port, preference, preferences, price, process, program, provider, range, rate, region, roast, room,
+    route, runner, schedule, season, seat, server, service, shop, size, software, sort, speed, station, status, store, strategy,
+    structure, style, suite, system, target, team, theme, time, times, timezone, tone, tool, tools, topic, train, type, types,
+    unit, units, url, version, volume, window, workflow, year, zone
+"""
+"""What a compound may end in whose first word is a verb as well: `test_command`, but not `email_invoices`."""
+
+KEY_NOUNS = "cache, install, place, reply, recall, process, address, plan, include, select"
+"""Verbs of the table that keys have as nouns."""
+
+SAYS_NOTHING = """
+    yes, yeah, yep, ok, okay, sure, true, false, no, none, on, off, always, never, enabled, disabled, enable, disable, allowed,
+    allow, required, mandatory, granted, approved, accepted, confirmed, agreed, default, standard, done, wanted, must, y, n, t, x,
+    1, 0, ja, nein, si, sí, oui, non, sim, não, sempre, immer, nie, siempre, toujours, да, нет, 是, 否, はい, いいえ, 예, 네
+"""
+"""A value of which the key is the statement."""
+
+PERSON_WORDS = """
+    user, users, owner, owners, person, human, self, myself, me, my, mine, i, nutzer, benutzer,
+    besitzer, usuario, utilisateur, utente, gebruiker
+"""
+"""How somebody else calls the person."""
+
+IDENTITY = """
+    birthday, birthdays, birthdate, birthplace, birth, born, age, years old, passport, nationality, citizenship, citizen, ethnicity,
+    ethnic, race, gender, sex, sexual, sexuality, gay, lesbian, bisexual, transgender, trans, pronouns, nickname, surname,
+    hometown, immigrant, residence, whereabouts, signature, fingerprint,
+    religion, religious, faith, church, mosque, synagogue, atheist, christian, muslim, jewish, hindu, buddhist, catholic,
+    protestant, pray*, political, politics, vote, votes, voted, voter,
+    health, healthy, sick, ill, illness, disease*, diagnos*, symptom*, medic*, medicine, therap*, allerg*, asthma*, diabet*, hiv,
+    aids, cancer, tumour, tumor, epilep*, depress*, anxiety, adhd, autis*, bipolar, dementia, pregnan*, disab*, disorder,
+    blood type, blood group, surgery, hospital*, insulin, vaccin*, intoleran*, celiac, coeliac, addict*, alcoholic, smoker,
+    dyslex*, vegan*, vegetarian*, migraine*, injur*, wheelchair, deaf, blind,
+    family, wife, husband, spouse, fiance*, girlfriend, boyfriend, married, divorced, widow*, parent, parents,
+    mother, father, mom, mum, dad, daughter, daughters, son, sons, child, children, kid, kids, sister, sisters, brother,
+    brothers, sibling*, grandmother, grandfather, grandson, granddaughter, nephew, niece, aunt, uncle, cousin, baby,
+    salary, wage, wages, income, earns, earnings, debt, debts, mortgage, loan, wealth, savings, net worth, pension, insurance,
+    iban, ssn, tax id, bankrupt*, unemployed,
+    geburtstag, geboren, jahre alt, staatsangehörig*, krank*, gesund*, allergi*, schwanger, verheiratet, geschieden, ehefrau,
+    ehemann, tochter, sohn, kinder, schwester, bruder, gehalt, schulden, evangelisch, katholisch,
+    cumpleaños, nacido, nacida, enferm*, embaraz*, casado, casada, esposa, esposo, hija, hijo, hermana, hermano, sueldo, deudas,
+    anniversaire, né, née, malad*, enceinte, marié, mariée, épouse, fille, fils, sœur, frère, salaire,
+    compleanno, nato, nata, malat*, incinta, sposat*, moglie, marito, figlia, figlio, sorella, fratello, stipendio,
+    aniversário, nascido, doen*, grávida, casad*, filha, filho, irmã, irmão, salário,
+    zwanger, getrouwd, dochter, zoon, zus, broer, ziekte,
+    рожд*, родил*, болезн*, болеет, аллерг*, диабет*, беремен*, женат, замужем, жена, муж, дочь, сын, сестра, брат, зарплат*
+"""
+"""Who somebody is, how they are, whom they have and what they have: words that few notes about anything else need."""
+
+IDENTITY_SPACELESS = (
+    "生日", "出生", "年龄", "国籍", "宗教", "过敏", "糖尿病", "癌", "抑郁", "怀孕", "结婚", "离婚", "妻子", "丈夫",
+    "女儿", "儿子", "工资", "用户", "主人", "誕生日", "生まれ", "アレルギー", "妊娠", "既婚", "離婚", "給料", "病気", "생일",
+    "알레르기", "임신", "결혼", "이혼", "월급", "아내", "남편",
+)  # fmt: skip
+
+OF_SOMEBODY = """
+    lives, lived, resides, works, worked, studies, studied, earns, owes, owns, born, married, moved, grew, retired, suffers,
+    lives in, i, i'm, im, i've, my, me, he, she, his, her, him, they, their, ich, mein, meine, er, sie, ihr, ihre, wohnt, lebt,
+    arbeitet, yo, mi, mis, vive, trabaja, je, j'ai, mon, ma, habite, travaille, vit, io, mio, mia, abita, lavora, eu, meu,
+    minha, mora, trabalha, ik, mijn, woont, werkt, я, мой, моя, живёт, живет, работает
+"""
+"""How a value begins that tells of somebody."""
+
+WHEREABOUTS = """
+    address, home, city, town, country, hometown, residence, location, street, postcode, zip, neighbourhood, neighborhood, phone,
+    mobile, email, name, employer, workplace, job, salary, bank, wohnort, adresse
+"""
+"""Words of a key that are about the person where it begins with `pref.` or `lesson.`: a project has an address as well."""
+
+# ---------------------------------------------------------------------------------------------------------------------
 # What a statement is made of, one language a table
 # ---------------------------------------------------------------------------------------------------------------------
 

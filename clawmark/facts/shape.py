@@ -76,6 +76,53 @@ def is_plain(value: str) -> bool:
     return _states_without_blanks(text) if count_cjk(text) else _states(text, tokens)
 
 
+def is_plain_key(key: str) -> bool:
+    """Whether a key does nothing but name: a few words, none of a sentence, and no verb that something is done to. A key is
+    shown beside its value, so it must not be the statement itself."""
+    words = named_by(key).split()
+    if not words or len(words) > MOST_KEY_WORDS or any(len(word) > LONGEST_WORD for word in words):
+        return False
+    named = " ".join(words)
+    if _says_more_than_a_name(words) or injection.score(named) or any(found.search(named) for found in _COMMANDS):
+        return False
+    return not any(_is_done(words, at) for at in range(len(words)))
+
+
+def keyed_risk(key: str, value: str) -> str:
+    """The rule by which a value waits that has no risk of its own, and has one beside its key; "" = none."""
+    named = named_by(key)
+    together = [f"{named}: {value}", f"{named} {value}"]
+    if not injection.score(value) and any(map(injection.score, together)):
+        return "key"
+    return "" if is_plain_key(key) else "key"
+
+
+def is_empty(value: str) -> bool:
+    """Whether a value says nothing without its key: yes, true, always."""
+    tokens = _tokens(views.folded(value))
+    return all(token in _SAYS_NOTHING for token in tokens)
+
+
+def is_about_person(key: str, value: str) -> bool:
+    """Whether a note is about whoever the memory is of, whatever prefix its key has: who, where and how they are."""
+    prefix, _, rest = key.partition(".")
+    words = re.split(r"[._]+", rest)
+    if prefix == "user" or _PERSON.within(words) or _IDENTITY.within(words):
+        return True
+    if prefix in ("pref", "lesson") and _WHEREABOUTS.within(words):
+        return True
+    seen = views.revealed(value)
+    tokens = _tokens(views.folded(seen))
+    if _PERSON.within(tokens) or _IDENTITY.within(tokens) or _OF_SOMEBODY.begin(tokens):
+        return True
+    return any(word in seen for word in manner.IDENTITY_SPACELESS)
+
+
+def named_by(key: str) -> str:
+    """The words of a key without its prefix, as they are read."""
+    return " ".join(re.split(r"[._]+", key.partition(".")[2])).strip()
+
+
 def is_passing(text: str) -> bool:
     """Whether `text` speaks of the work or the state of the moment: true while it is said, wrong an hour later."""
     plain = views.folded(text)
@@ -123,6 +170,10 @@ _COMMAND_VERBS, _NOUNS_TOO, _OBJECTS = _Words(manner.COMMANDS), _Words(manner.NO
 _ARTICLES, _BARRED = _Words(manner.ARTICLES), _Words(manner.BARRED)
 _QUANTIFIERS, _TIMES = _Words(manner.QUANTIFIERS), _Words(manner.TIMES)
 _PAYMENT, _CREDENTIALS, _TOOLS = _Words(manner.PAYMENT), _Words(manner.CREDENTIALS), _Words(manner.TOOLS)
+_NO_NAME, _HEADS, _SAYS_NOTHING = _Words(manner.NO_NAME), _Words(manner.HEADS), _Words(manner.SAYS_NOTHING)
+_KEY_NOUNS = _Words(manner.NOUNS_TOO, manner.KEY_NOUNS)
+_PERSON, _IDENTITY = _Words(manner.PERSON_WORDS), _Words(manner.IDENTITY)
+_OF_SOMEBODY, _WHEREABOUTS = _Words(manner.OF_SOMEBODY), _Words(manner.WHEREABOUTS)
 _GLUE = {language: _Words(listed) for language, listed in manner.GLUE.items()}
 _OPENERS = {language: _Words(listed) for language, listed in manner.OPENERS.items()}
 _FINITE = _Words(manner.FINITE)
@@ -175,6 +226,32 @@ def _has_verb_first(words: Sequence[str]) -> bool:
 
 _AFTER_NOUNS = frozenset("for from to in on at by with as into no".split())
 """What follows a noun as easily as a verb: `Call for papers`."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Keys
+# ---------------------------------------------------------------------------------------------------------------------
+
+MOST_KEY_WORDS = 5
+_FIRST_OF = frozenset("name language".split())
+
+
+def _says_more_than_a_name(words: Sequence[str]) -> bool:
+    listed = (_NO_NAME, _YOU, _OUGHT, _EVER, _PLEASE, _QUANTIFIERS)
+    if any(one.within(words) for one in listed):
+        return True
+    return any(word == "first" and not _FIRST_OF.intersection(words[at + 1 :]) for at, word in enumerate(words))
+
+
+def _is_done(words: Sequence[str], at: int) -> bool:
+    """Whether the word is a verb as it stands in orders. One that is a noun as well counts where it begins a key and what
+    follows is no head that it could be a part of."""
+    if words[at] not in _COMMAND_VERBS:
+        return False
+    if words[at] not in _KEY_NOUNS:
+        return True
+    followed = at == 0 and len(words) > 1 and words[1] != "of"
+    return followed and words[-1] not in _HEADS and not words[-1].isdigit()
 
 
 # ---------------------------------------------------------------------------------------------------------------------

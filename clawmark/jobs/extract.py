@@ -38,9 +38,9 @@ from clawmark.store.tombstones import Tombstones
 from clawmark.text import cut, length_in_letters
 
 CURSOR: Final = "extract"
-"""The id of the last passage that was looked through."""
-AGAIN: Final = "extract:again"
-"""The first passage that could not be read back, and the day: it is tried again on another one."""
+"""The id of the last passage that a model has looked through; `extract:markers` of those that the markers have."""
+AGAIN: Final = ":again"
+"""Of either: the first passage that could not be read back, and the day: it is tried again on another one."""
 SLOW: Final = "extract:slow"
 """How often an answer took longer than it may, and the day: until its end fewer messages are shown at once."""
 CALLS: Final = "extract:calls"
@@ -81,6 +81,10 @@ class How:
     @property
     def name(self) -> str:
         return MARKERS if self.completer is None else self.completer.name
+
+    @property
+    def by_model(self) -> bool:
+        return self.completer is not None or self.why_not is not None
 
     @property
     def is_hosts(self) -> bool:
@@ -150,7 +154,7 @@ def extract(
     else:
         job = _Job(connection, path, reader, how, secret, clock)
         job.begin()
-        total, seen = waiting(connection), 0
+        total, seen = waiting(connection, by_model=how.by_model), 0
         try:
             for count, batch in enumerate(job.batches(hurry=hurry), 1):
                 job.look_through(batch, done)
@@ -164,13 +168,19 @@ def extract(
             _unavailable(connection, path, failed, clock())
         except EndpointError as failed:
             _unavailable(connection, path, failed, clock())
-    done.unasked = waiting(connection)
+    done.unasked = waiting(connection, by_model=how.by_model)
     return done
 
 
-def waiting(connection: apsw.Connection) -> int:
-    """How many messages wait for extraction."""
-    return passages.count_owners_after(connection, _position(cursors.get(connection, CURSOR)))
+def waiting(connection: apsw.Connection, *, by_model: bool) -> int:
+    """How many messages wait for extraction by a model, or by the embedded markers."""
+    position = _position(cursors.get(connection, cursor_of(by_model=by_model)))
+    return passages.count_owners_after(connection, position, by_model=by_model)
+
+
+def cursor_of(*, by_model: bool) -> str:
+    """Whoever has a model later has it look through what only the markers have."""
+    return CURSOR if by_model else f"{CURSOR}:markers"
 
 
 def calls_today(connection: apsw.Connection, now: datetime) -> int:
@@ -215,6 +225,7 @@ class _Job:
         self._how = how
         self._secret = secret
         self._clock = clock
+        self._cursor = cursor_of(by_model=how.by_model)
         self._unwritten_calls = 0
         self.asked_at = clock()
         self._learned_under = "" if how.completer is None else f"chat:{how.completer.endpoint or how.completer.name}"
@@ -228,20 +239,24 @@ class _Job:
     def begin(self) -> None:
         """Try again what could not be read back some days ago; tell the completer what its server was known to want."""
         connection, now = self._connection, self._clock()
-        again, _, day = (cursors.get(connection, AGAIN) or "").partition(" ")
+        cursor = self._cursor
+        again, _, day = (cursors.get(connection, cursor + AGAIN) or "").partition(" ")
         if again and day != now.date().isoformat():
             with self._writing():
-                if int(again) < _position(cursors.get(connection, CURSOR)):
-                    cursors.put(connection, CURSOR, again, now)
-                cursors.drop(connection, AGAIN)
+                if int(again) < _position(cursors.get(connection, cursor)):
+                    cursors.put(connection, cursor, again, now)
+                cursors.drop(connection, cursor + AGAIN)
         if self._how.completer is not None:
             self._how.completer.learned = cursors.get(connection, self._learned_under) or ""
 
     def batches(self, *, hurry: bool) -> Iterator[_Batch]:
         while True:
-            position = _position(cursors.get(self._connection, CURSOR))
-            found = passages.owners_after(self._connection, position, max(1, BATCH >> self._slow()))
-            if not found or (not hurry and len(found) < LEAST and waiting(self._connection) < LEAST):
+            position = _position(cursors.get(self._connection, self._cursor))
+            most = max(1, BATCH >> self._slow())
+            found = passages.owners_after(self._connection, position, most, by_model=self._how.by_model)
+            if not found or (
+                not hurry and len(found) < LEAST and waiting(self._connection, by_model=self._how.by_model) < LEAST
+            ):
                 return
             yield self.read(next(_runs(found)))
 
@@ -278,13 +293,14 @@ class _Job:
 
     def look_through(self, batch: _Batch, done: Done) -> None:
         """One batch from its text to its commit."""
-        start = cursors.get(self._connection, CURSOR)
+        cursor = self._cursor
+        start = cursors.get(self._connection, cursor)
         answer = self.claimed(batch)
         rulings = self.rulings(batch, answer)
         now = self._clock()
         with self._writing():
-            if cursors.get(self._connection, CURSOR) != start:
-                raise DatabaseBusy(f"another process moved the cursor {CURSOR}; try again.")
+            if cursors.get(self._connection, cursor) != start:
+                raise DatabaseBusy(f"another process moved the cursor {cursor}; try again.")
             belief = Belief(self._connection, self._secret, now)
             outcomes = Counter(belief.extracted(ruling, batch.scope) for ruling in rulings)
             if answer.refused:
@@ -293,11 +309,12 @@ class _Job:
                     self._connection, "extract_error", now, source=self._how.name, scope=batch.scope, detail=said
                 )
             read = [one for one in batch.waiting if one.id not in batch.unread]
-            evidence.note_extracted(self._connection, [(one.content_key, one.at) for one in read])
-            if batch.unread and cursors.get(self._connection, AGAIN) is None:
+            utterances = [(one.content_key, one.at) for one in read]
+            evidence.note_extracted(self._connection, utterances, by_model=self._how.by_model)
+            if batch.unread and cursors.get(self._connection, cursor + AGAIN) is None:
                 again = f"{min(batch.unread) - 1} {now.date().isoformat()}"
-                cursors.put(self._connection, AGAIN, again, now)
-            cursors.advance(self._connection, CURSOR, start, str(batch.waiting[-1].id), now)
+                cursors.put(self._connection, cursor + AGAIN, again, now)
+            cursors.advance(self._connection, cursor, start, str(batch.waiting[-1].id), now)
             self._note_learned(now)
             if self._how.completer is not None:
                 _available(self._connection, self._how.name, now)

@@ -158,10 +158,12 @@ def sessions(connection: apsw.Connection, scope: str, key: str, value: str) -> i
 # --- what was looked through ------------------------------------------------------------------------------------------
 
 
-def note_extracted(connection: apsw.Connection, utterances: Iterable[tuple[bytes, int]]) -> None:
+def note_extracted(connection: apsw.Connection, utterances: Iterable[tuple[bytes, int]], *, by_model: bool) -> None:
     """These utterances (content key, milliseconds) were looked through. Belongs into the transaction of what came of it."""
     connection.executemany(
-        "INSERT OR IGNORE INTO extracted (content_key, said_at) VALUES (?, ?)", [list(one) for one in utterances]
+        "INSERT INTO extracted (content_key, said_at, by_model) VALUES (?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET by_model = max(by_model, excluded.by_model)",
+        [(content_key, at, int(by_model)) for content_key, at in utterances],
     )
 
 

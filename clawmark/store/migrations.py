@@ -234,6 +234,7 @@ BELIEF = (
     """CREATE TABLE extracted (
         content_key BLOB NOT NULL,
         said_at INTEGER NOT NULL,
+        by_model INTEGER NOT NULL,
         PRIMARY KEY (content_key, said_at)
     ) WITHOUT ROWID""",
     """CREATE TABLE horizons (

@@ -584,8 +584,9 @@ class Waiting:
     whole: bool
 
 
-def owners_after(connection: apsw.Connection, after: int, limit: int) -> list[Waiting]:
-    """The next messages of the owner, by their first passages' ids, that were not looked through yet."""
+def owners_after(connection: apsw.Connection, after: int, limit: int, *, by_model: bool) -> list[Waiting]:
+    """The next messages of the owner, by their first passages' ids, that were not looked through yet; by a model: those
+    that the embedded markers alone have looked through as well."""
     found = rows(
         connection,
         "SELECT p.id, p.scope, c.session, p.at, p.content_key, NOT EXISTS (SELECT 1 FROM passages o"
@@ -593,9 +594,10 @@ def owners_after(connection: apsw.Connection, after: int, limit: int) -> list[Wa
         " FROM passages p JOIN conversations c ON c.id = p.conversation_id"
         " WHERE p.id > ?1 AND p.origin = 'owner' AND p.part = 0"
         " AND NOT EXISTS (SELECT 1 FROM extracted e WHERE e.content_key = p.content_key"
-        " AND e.said_at BETWEEN p.at - ?3 AND p.at + ?3)"
+        " AND e.said_at BETWEEN p.at - ?3 AND p.at + ?3"
+        " AND (e.by_model OR NOT ?4))"
         " ORDER BY p.id LIMIT ?2",
-        (after, limit, SAME_UTTERANCE_MS),
+        (after, limit, SAME_UTTERANCE_MS, by_model),
     )
     return [Waiting(row[0], row[1], row[2], row[3], row[4], bool(row[5])) for row in found]
 
@@ -613,14 +615,15 @@ def owners_since(connection: apsw.Connection, since: int) -> list[Waiting]:
     return [Waiting(row[0], row[1], row[2], row[3], row[4], bool(row[5])) for row in found]
 
 
-def count_owners_after(connection: apsw.Connection, after: int) -> int:
+def count_owners_after(connection: apsw.Connection, after: int, *, by_model: bool) -> int:
     """How many wait behind the cursor."""
     found = rows(
         connection,
         "SELECT count(*) FROM passages p WHERE p.id > ?1 AND p.origin = 'owner' AND p.part = 0"
         " AND NOT EXISTS (SELECT 1 FROM extracted e WHERE e.content_key = p.content_key"
-        " AND e.said_at BETWEEN p.at - ?2 AND p.at + ?2)",
-        (after, SAME_UTTERANCE_MS),
+        " AND e.said_at BETWEEN p.at - ?2 AND p.at + ?2"
+        " AND (e.by_model OR NOT ?3))",
+        (after, SAME_UTTERANCE_MS, by_model),
     )
     return int(found[0][0])
 

@@ -85,16 +85,26 @@ def add_event(connection: apsw.Connection, row: Row) -> bool:
 
 
 def proposal_like(connection: apsw.Connection, row: Row) -> tuple[int, str] | None:
-    """Number and state of a proposal that is this one: made at the same time about the same key, whatever became of it
-    since, or waiting with the same words."""
+    """Number and state of a proposal that is this one: made at the same time about the same, whatever became of it since,
+    or waiting with the same words. Of the key of one that was decided nothing but the prefix is left."""
     found = rows(
         connection,
-        "SELECT id, state FROM proposals WHERE kind = ?1 AND scope = ?2 AND key = ?3"
-        " AND (created_at = ?4 OR (state = 'pending' AND ?6 = 'pending' AND value = ?5))"
-        " ORDER BY created_at = ?4 DESC, id LIMIT 1",
-        (row["kind"], row["scope"], row["key"], row["created_at"], row["value"], row["state"]),
+        "SELECT id, state, key, updated_at FROM proposals WHERE kind = ?1 AND scope = ?2 AND ("
+        "(created_at = ?4 AND observed_at = ?5 AND origin = ?6 AND reason = ?7"
+        " AND (key IN (?3, substr(?3, 1, instr(?3, '.'))) OR substr(key, 1, instr(key, '.')) = ?3))"
+        " OR (state = 'pending' AND ?9 = 'pending' AND key = ?3 AND value = ?8)) ORDER BY created_at = ?4 DESC, id",
+        [
+            row[name]
+            for name in ("kind", "scope", "key", "created_at", "observed_at", "origin", "reason", "value", "state")
+        ],
     )
-    return (int(found[0][0]), str(found[0][1])) if found else None
+    is_cut = row["key"].endswith(".")
+    known = [(number, state) for number, state, key, _ in found if key == row["key"] and not is_cut]
+    known += [(number, state) for number, state, _, _ in found if number == row["id"]]
+    known += [(number, state) for number, state, _, at in found if (state, at) == (row["state"], row["updated_at"])]
+    if not known and len(found) == 1 and (found[0][1] == "pending") != (row["state"] == "pending"):
+        return found[0][0], found[0][1]
+    return known[0] if known else None
 
 
 def add_proposal(connection: apsw.Connection, row: Row) -> None:
@@ -124,13 +134,3 @@ def add_scope_name(connection: apsw.Connection, row: Row) -> bool:
         [row[column] for column in SCOPE_NAME],
     )
     return bool(connection.changes())
-
-
-def decided(connection: apsw.Connection) -> list[tuple[int, float, str, str]]:
-    """(number, confidence, state, when) of every statement that a person took on or rejected."""
-    found = rows(
-        connection,
-        "SELECT id, confidence, state, updated_at FROM proposals WHERE kind = 'set' AND state IN ('accepted', 'rejected')"
-        " ORDER BY id",
-    )
-    return [(number, confidence, state, at) for number, confidence, state, at in found]

@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 
 import apsw
 
-from clawmark.model import Conflict, Proposal, ProposalKind, ProposalState
+from clawmark.model import Conflict, Decision, Proposal, ProposalKind, ProposalState
 from clawmark.store.db import rows, time_of
 
 KINDS: Final = get_args(ProposalKind)
@@ -163,6 +163,21 @@ def of_scope(connection: apsw.Connection, scope: str) -> list[Proposal]:
     """All of a scope, decided or not."""
     found = rows(connection, f"SELECT {_COLUMNS} FROM proposals WHERE scope = ? ORDER BY id", (scope,))  # noqa: S608
     return [_proposal(row) for row in found]
+
+
+def decided(connection: apsw.Connection) -> list[Decision]:
+    """About statements, in the order in which these were proposed. Whether one was edited the trail knows."""
+    found = rows(
+        connection,
+        "SELECT confidence, state = 'accepted', origin, updated_at, EXISTS (SELECT 1 FROM memory_events e"
+        " WHERE e.event_type = 'accept' AND e.created_at = p.updated_at AND e.scope = p.scope"
+        " AND CASE WHEN json_valid(e.detail) THEN json_extract(e.detail, '$.edited') END = 1)"
+        " FROM proposals p WHERE kind = 'set' AND state IN ('accepted', 'rejected') ORDER BY id",
+    )
+    return [
+        Decision(confidence, bool(accepted), bool(accepted and edited), origin, time_of(at))
+        for confidence, accepted, origin, at, edited in found
+    ]
 
 
 def remove(connection: apsw.Connection, number: int) -> None:
