@@ -141,9 +141,8 @@ class _Arrival:
     def run(self) -> dict[str, list[Outcome]]:
         """What became of each row. Events first, so that those of this arrival stand behind them."""
         found = {table: [work(row) for row in self._tables.get(table, ())] for table, work in self._steps().items()}
-        came = self._came(found)
+        found["tombstones"] = self._without_live(found["tombstones"])
         if any(outcome.changes for table in ("tombstones", "horizons") for outcome in found[table]):
-            self._lift_of_live(came)
             erase.enforce(self._connection, self._secret or b"", self._now)
         return found
 
@@ -290,26 +289,24 @@ class _Arrival:
                 live.add(b"")  # looked for once
             if row["hash"] in live:
                 return Outcome("live")
-            end = row["expires_at"]
-            until = None if end is None else db.time_of(end)
-            at = db.time_of(row["created_at"])
-            return _new(tombstones.bury(self._connection, row["kind"], row["hash"], at, until))
+            return _new(tombstones.bury_other(self._connection, tombstones.of_row(row)))
 
         return work
 
-    def _came(self, found: Mapping[str, Sequence[Outcome]]) -> set[str]:
-        """Kinds of the tombstones that are new here."""
-        rows = zip(self._tables.get("tombstones", ()), found["tombstones"], strict=True)
-        return {row["kind"] for row, outcome in rows if outcome.changes}
-
-    def _lift_of_live(self, came: set[str]) -> None:
+    def _without_live(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
         """The same of tombstones that are made of words: those that came go where a live fact says them again."""
+        rows = self._tables.get("tombstones", ())
+        came = {row["kind"] for row, outcome in zip(rows, outcomes, strict=True) if outcome.changes}
         if self._secret is None or not any(kind.startswith(tombstones.STEM) for kind in came):
-            return
+            return list(outcomes)
         known = Tombstones(self._connection, self._secret)
         said = {kind for fact in facts.live(self._connection) for kind in known.said_again(fact.scope, fact.value)}
         for kind in sorted(said & came):
             tombstones.remove_kind(self._connection, kind)
+        return [
+            Outcome("live") if outcome.changes and row["kind"] in said else outcome
+            for row, outcome in zip(rows, outcomes, strict=True)
+        ]
 
     def _horizon(self, row: Row) -> Outcome:
         if not sidecar.is_usable("horizons", row):

@@ -158,7 +158,7 @@ class Belief:
             return self._refused(ruling, "hidden", scope)  # until the person decides
         everybodys = facts.get(self._connection, ruling.key, SHARED, deleted=True)
         statement = ladder.Statement(
-            ruling.key, ruling.value, ruling.confidence, "extracted", scope, min(ruling.observed_at, self._now)
+            ruling.key, ruling.value, ruling.confidence, "extracted", scope, ruling.observed_at
         )
         if everybodys is not None and everybodys.source != "extracted":
             outcome = ladder.decide(everybodys, statement)
@@ -335,15 +335,17 @@ class Belief:
         elif way == "keep_both" and key is None and facts.get(self._connection, under, one.scope) is not None:
             under = self._free_key(under, one.scope)
         beaten = self._beaten(one, under) if way == "supersede" else None
+        scope = one.scope if way == "keep_both" else self._scope_of(one, under, beaten)
         if way == "replace" and into is None and value is None:
-            self._require_newest(one, under)
+            self._require_newest(one, under, scope)
         proposals.decide(self._connection, one.id, "accepted", self._now)
-        old = facts.get(self._connection, under, one.scope, deleted=True)
+        old = facts.get(self._connection, under, scope, deleted=True)
         begun = self._now if old is None else old.created_at
-        fact = Fact(under, said, CONFIDENCE["user"], "user", self._now, one.scope, begun, one.observed_at, self._now)
+        fact = Fact(under, said, CONFIDENCE["user"], "user", self._now, scope, begun, one.observed_at, self._now)
         facts.put(self._connection, fact)
-        tombstones.lift(self._connection, self._secret, one.scope, under, said)
-        evidence.move(self._connection, one.scope, one.key, one.value, under, said)
+        for where in self._seen_from(scope):
+            tombstones.lift(self._connection, self._secret, where, under, said)
+        evidence.move(self._connection, (one.scope, one.key, one.value), (scope, under, said))
         self._of_fact("create" if old is None else "update", "user", old, fact)
         if beaten is not None:
             facts.remove(self._connection, beaten.key, beaten.scope)
@@ -355,12 +357,19 @@ class Belief:
             )  # fmt: skip
         edited = said != one.value or under != one.key
         how = "merge" if into is not None else way
-        self._event("accept", "user", one.scope, under, {"proposal": one.id, "edited": edited, "way": how})
+        self._event("accept", "user", scope, under, {"proposal": one.id, "edited": edited, "way": how})
         return fact
 
-    def _require_newest(self, one: Proposal, under: str) -> None:
+    def _scope_of(self, one: Proposal, under: str, beaten: Fact | None) -> str:
+        """Where it is stored: in its own scope, or in what is shared where it replaces what stands there."""
+        if facts.get(self._connection, under, one.scope, deleted=True) is not None:
+            return one.scope
+        replaced = facts.get(self._connection, under, SHARED) or beaten
+        return one.scope if replaced is None else replaced.scope
+
+    def _require_newest(self, one: Proposal, under: str, scope: str) -> None:
         """An older saying replaces a later one only when the person says that it does."""
-        held = facts.get(self._connection, under, one.scope)
+        held = facts.get(self._connection, under, scope)
         if held is not None and likeness(held.value) != likeness(one.value) and held.reinforced_at > one.observed_at:
             raise UsageError(
                 f"{under} says something else since {_date(held.reinforced_at)}, later than {one.name} was said; say that it "
@@ -368,7 +377,7 @@ class Belief:
             )
 
     def _merged(self, one: Proposal, into: str, said: str, *, edited: bool) -> tuple[str, str]:
-        held = facts.get(self._connection, into, one.scope)
+        held = facts.get(self._connection, into, one.scope) or facts.get(self._connection, into, SHARED)
         if held is None:
             raise UsageError(f"nothing is stored under {into} in {one.scope}; accept it, or name another key.")
         return into, said if edited or likeness(held.value) == likeness(said) else gate.value(f"{held.value}; {said}")

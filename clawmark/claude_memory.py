@@ -254,7 +254,6 @@ def export(
     memory: Memory,
     folder: Path,
     *,
-    now: datetime,
     ask: Callable[[Question], Answer],
     scope: str | None = None,
     index: bool = False,
@@ -266,7 +265,7 @@ def export(
     try:
         files.make_folder(folder)
         with _alone(folder):
-            return _Folder(memory, folder, now, ask).update(scope, index=index)
+            return _Folder(memory, folder, ask).update(scope, index=index)
     except OSError as error:
         named = error.filename if isinstance(error.filename, str) else folder
         raise UsageError(
@@ -303,10 +302,9 @@ class _Done:
 class _Folder:
     """One run over a folder. `entries` is what the manifest will say: file → entry."""
 
-    def __init__(self, memory: Memory, folder: Path, now: datetime, ask: Callable[[Question], Answer]) -> None:
+    def __init__(self, memory: Memory, folder: Path, ask: Callable[[Question], Answer]) -> None:
         self._memory = memory
         self._folder = folder
-        self._now = now
         self._ask = ask
         self._done = _Done()
         self._entries = _manifest(folder / MANIFEST)

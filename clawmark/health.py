@@ -12,6 +12,7 @@ import stat
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -213,7 +214,7 @@ def _memory(settings: Settings, path: Path) -> Iterator[Check]:
         yield from _sources(status)
         yield from _embedder(settings, path)
         yield _vectors(status)
-        yield from _extraction(settings, status)
+        yield from _extraction(settings, path)
         yield _facts(status)
     except ClawmarkError as failed:
         yield Check("memory", "fail", str(failed))
@@ -226,7 +227,7 @@ def _sources(status: Status) -> Iterator[Check]:
     read = [source for source in status.sources if source.state == "read"]
     for source in read:
         said = f"{source.name}: {source.where}, {source.streams:,} streams, {source.kept:,} messages"
-        if not status.passages:
+        if not status.passages and source.behind:
             yield Check("source", "warn", f"{source.name}: {source.where}; nothing indexed yet", "Run `clawmark sync`.")
         else:
             yield Check("source", "ok", said)
@@ -265,7 +266,7 @@ def _asked(settings: Settings, chosen: Embedder, active: spaces.Stored | None) -
     except EmbedderError as wrong:
         return Check("embedder", "fail", str(wrong))
     except EmbedderDown as down:
-        unreachable = "cannot be reached" in str(down) or "did not answer" in str(down)
+        unreachable = any(what in str(down) for what in ("cannot be reached", "did not answer", "cannot be resolved"))
         return Check("embedder", "fail", str(down), "Start it, or see CLAWMARK_EMBEDDING_URL." if unreachable else "")
     took = f"{chosen.name}: {space.model or 'unnamed model'}, {space.dimension} dimensions, {time.monotonic() - began:.2f} s"
     if active is None:
@@ -292,13 +293,15 @@ def _vectors(status: Status) -> Check:
     return Check("vectors", "ok", said)
 
 
-def _extraction(settings: Settings, status: Status) -> Iterator[Check]:
+def _extraction(settings: Settings, path: Path) -> Iterator[Check]:
     """Whether it can be asked now; and where it can, what went wrong with it lately."""
     asked = _extractor(settings)
     yield asked
-    if asked.state == "ok":
-        wrong = [p.removeprefix("extractor: ") for p in status.problems if p.startswith("extractor: ")]
-        yield from (Check("extractor", "warn", line, "The next `clawmark sync` asks it again.") for line in wrong)
+    if asked.state != "ok" or settings.extract_url in (None, extract.OFF):
+        return
+    with db.opened(path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS) as connection:
+        wrong = states.extractor_troubles(connection, datetime.now(UTC))
+    yield from (Check("extractor", "warn", said, advice) for said, advice in wrong)
 
 
 def _extractor(settings: Settings) -> Check:
@@ -306,7 +309,7 @@ def _extractor(settings: Settings) -> Check:
     name = states.extractor_name(settings)
     refusal = states.extractor_refusal(settings)
     if refusal is not None:
-        return Check("extractor", "fail", f"{name}: {refusal}")
+        return Check("extractor", "fail", f"{name}: {refusal}", states.refusal_advice(refusal))
     if name == extract.OFF:
         return Check("extractor", "ok", "off; no fact is extracted")
     if name == extract.MARKERS:
@@ -340,7 +343,7 @@ def _chat(settings: Settings, name: str) -> Check:
 
 
 def _facts(status: Status) -> Check:
-    said = f"{status.facts:,}; {status.proposals:,} wait for you, {status.hidden:,} hidden"
+    said = f"{status.facts:,}; {status.proposals:,} proposed, {status.hidden:,} hidden"
     if status.unasked:
-        said += f"; {status.unasked:,} messages wait for the extractor"
+        said += f"; {status.unasked:,} {'message waits' if status.unasked == 1 else 'messages wait'} for the extractor"
     return Check("facts", "ok", said, "`clawmark review` shows what waits." if status.proposals else "")

@@ -30,6 +30,8 @@ MOST_BYTES = 8 * 1024 * 1024
 SMALL: Final = "Answer with the JSON object {} and nothing else."
 """What no server can refuse for its length or its words."""
 SMALL_TOKENS = 16
+SPARED_SECONDS = 10.0
+"""Of a call's time, for the short request."""
 
 _ABOUT_THE_REQUEST = frozenset({400, 413, 422, 500})
 _ABOUT_A_FIELD = frozenset({400, 422})
@@ -216,6 +218,7 @@ class HttpCompleter:
         self.name = f"endpoint ({self._endpoint.host})"
         self._model = model
         self._shape = USUAL
+        self._status = 0
 
     @property
     def learned(self) -> str:
@@ -228,7 +231,40 @@ class HttpCompleter:
         self._shape = _shape_of(said, self._model)
 
     def complete(self, system: str, user: str, schema: Mapping[str, Any], *, most_tokens: int, seconds: float) -> str:
-        """As `Completer.complete`; all requests it takes count towards `seconds`."""
+        """As `Completer.complete`; all requests it takes count towards `seconds`.
+
+        A server that fails at this request and takes a short one is up, and set up rightly: what it was asked is to blame.
+        """
+        if self._endpoint.is_resting:
+            return self._completed(system, user, schema, most_tokens, seconds)  # which says so
+        self._status = 0
+        try:
+            return self._completed(system, user, schema, most_tokens, seconds - self._spared(seconds))
+        except ConsentMissing:
+            raise
+        except (EndpointDown, EndpointError) as failed:
+            if not self._takes_others(self._spared(seconds)):
+                raise
+            what = f"answered {self._status}" if self._status else "gave no answer"
+            raise ReplyUnusable(f"{self.name} {what} to this request, and takes others.") from failed
+
+    def _spared(self, seconds: float) -> float:
+        """What of the time is kept for the short request."""
+        return min(SPARED_SECONDS, seconds / 4)
+
+    def _takes_others(self, seconds: float) -> bool:
+        small = replace(self._shape, format="").payload(self._model, SMALL, SMALL, {}, SMALL_TOKENS)
+        try:
+            answer = self._endpoint.post(small, seconds, patient=True, most_bytes=MOST_BYTES)
+        except (EndpointDown, EndpointError):
+            return False
+        choices = answer.body.get("choices") if isinstance(answer.body, dict) else None
+        takes = 200 <= answer.status < 300 and isinstance(choices, list)
+        if not takes:
+            self._endpoint.failed()
+        return takes
+
+    def _completed(self, system: str, user: str, schema: Mapping[str, Any], most_tokens: int, seconds: float) -> str:
         until = time.monotonic() + seconds
         shape: Shape | None = self._shape
         status = 0
@@ -238,9 +274,9 @@ class HttpCompleter:
                 choices = self._choices(answer.body)
                 self._shape = shape
                 return self._text(choices)
-            status, refused = answer.status, shape
+            status = answer.status
             shape = _next_shape(shape, answer)
-        raise self._refusal(status, refused, seconds, until)
+        raise self._refusal(status)
 
     def _post(self, payload: Mapping[str, Any], seconds: float, until: float) -> net.Answer:
         """An answer that is one, or that says something of this request. Raises EndpointDown or EndpointError for others."""
@@ -248,6 +284,7 @@ class HttpCompleter:
         if left <= 0:
             raise EndpointDown(f"{self._endpoint.host} did not answer within {seconds:g} s.")
         answer = self._endpoint.post(payload, left, most_bytes=MOST_BYTES)
+        self._status = answer.status
         if 200 <= answer.status < 300 or answer.status in _ABOUT_THE_REQUEST:
             return answer
         variable = _WRONG_SETTING.get(answer.status)
@@ -257,17 +294,13 @@ class HttpCompleter:
             raise EndpointError(f"{self.name} answered {answer.status}; check {EXTRACT}_{variable}.")
         raise EndpointDown(f"{self.name} answered {answer.status}.")
 
-    def _refusal(self, status: int, shape: Shape, seconds: float, until: float) -> Exception:
-        """What a refused request means: something of itself, when the server takes a small one."""
-        small = replace(shape, format="").payload(self._model, SMALL, SMALL, {}, SMALL_TOKENS)
-        answer = self._post(small, seconds, until)
-        if 200 <= answer.status < 300:
-            return ReplyUnusable(f"{self.name} answered {status} to this request, and takes others.")
-        self._endpoint.failed()
-        line = f"{self.name} answers {answer.status} even to one short request"
-        if answer.status == 500:
-            return EndpointDown(f"{line}.")
-        return EndpointError(f"{line}; check {EXTRACT}_MODEL and {EXTRACT}_URL.")
+    def _refusal(self, status: int) -> Exception:
+        """What a refused request means where the server takes no other either."""
+        if status == 500:
+            return EndpointDown(f"{self.name} answers 500 even to one short request.")
+        return EndpointError(
+            f"{self.name} answers {status} even to one short request; check {EXTRACT}_MODEL and {EXTRACT}_URL."
+        )
 
     # --- one answer --------------------------------------------------------------------------------------------------
 

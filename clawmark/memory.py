@@ -700,7 +700,6 @@ class Memory:
                 done = work(Belief(connection, self._secret(), now), connection)
                 if erases:
                     erase.mark_unfinished(connection, now, "fact")
-                    erase.forget_in_sidecar(connection, self.path, now)
             sidecar.save(connection, self.path, now)
             if erases and not erase.finish(connection, self.path):
                 log.warning("forget_unfinished reason=another process reads the database; the next sync completes it")

@@ -297,6 +297,12 @@ class Endpoint:
             self._rest(began, answer.retry_after)
         return answer
 
+    @property
+    def is_resting(self) -> bool:
+        """Whether who is not patient would not be let through now."""
+        now = self._clock()
+        return now < self._leave_alone_until or (self._failures > 0 and now < self._resting_until)
+
     def failed(self) -> None:
         """The caller cannot use what was answered: as good as no answer."""
         self._rest(self._clock(), None)

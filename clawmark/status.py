@@ -29,7 +29,7 @@ from clawmark.jobs import embedder as policy
 from clawmark.jobs import extract
 from clawmark.jobs.index import rules_now
 from clawmark.jobs.plan import plan
-from clawmark.model import FailedText, SourceState, SourceStatus, SpaceStatus, Status
+from clawmark.model import Event, FailedText, SourceState, SourceStatus, SpaceStatus, Status
 from clawmark.settings import Settings, unknown_variables
 from clawmark.source import Alternatives, Chosen, MessageSource
 from clawmark.store import (
@@ -52,6 +52,9 @@ MOST_FAILED = 20
 STOPPED = timedelta(days=1)
 """How far a log may lie behind another one of its host: a quiet night is no fault."""
 LATELY = timedelta(days=1)
+MOST_EVENTS = 1_000
+OF_A_BATCH = {("propose", origin) for origin in ("owner", "participant", "assistant")}
+"""Events of what an extractor claims, whose source is who said it."""
 MOST_PROPOSALS = 100_000
 EXTRACT = "CLAWMARK_EXTRACT"
 HOSTS_MODEL = "host"
@@ -74,7 +77,6 @@ def gather(
     now = now or datetime.now(UTC)
     problems = _switched_off(settings)
     sources = _sources(connection, groups, clean.Rules(settings.never_index_paths), problems)
-    is_read = any(source.state == "read" for source in sources)
     try:
         keyfile.known(keyfile.key_path(path))
     except DatabaseUnwritable as failed:
@@ -91,7 +93,8 @@ def gather(
     active = next((space for space in used if space.is_active), None)
     target = next((space for space in used if space.is_target), None)
     count = passages.count(connection)
-    if is_read and not count and not settings.disabled:
+    is_behind = any(source.state == "read" and source.behind for source in sources)
+    if is_behind and not count and not settings.disabled:  # what was forgotten, or holds no message, stays unindexed
         problems.append("recall: nothing is indexed yet; run `clawmark sync`.")
     if used and chosen is not None and name != WORDS_ALONE and chosen.endpoint != used[-1].endpoint:
         problems.append(f"vectors: they were made by another embedder than {name}; run `clawmark sync`.")
@@ -209,7 +212,8 @@ def _source(
         try:
             listed = [stream for stream in source.streams() if stream.kind != "host"]
         except SourceError as failed:
-            problems.append(f"source: {failed}")
+            if not any(str(failed) in problem for problem in problems):  # one that is empty was said to be so
+                problems.append(f"source: {failed}")
         else:
             read = {(stream.name, stream.mark) for stream in known.values()}
             anew = cursors.get(connection, f"recipe:{source.name}") != rules_now(rules)
@@ -304,18 +308,42 @@ def _extraction(connection: apsw.Connection, settings: Settings, now: datetime) 
         return []
     refusal = extractor_refusal(settings)
     if refusal is not None:
-        return [f"extractor: {refusal}"]
-    problems = []
+        return [" ".join(["extractor:", str(refusal), *filter(None, [refusal_advice(refusal)])])]
+    return [f"extractor: {said}. {advice}" for said, advice in extractor_troubles(connection, now)]
+
+
+def refusal_advice(refusal: ClawmarkError) -> str:
+    """What to do about a host that cannot be looked up; every other refusal says it itself."""
+    if not isinstance(refusal, EndpointDown):
+        return ""
+    return (
+        f"Check the name in {EXTRACT}_URL, and whether this machine is online; a host outside its network has to stand in "
+        "CLAWMARK_ALLOW_REMOTE as well."
+    )
+
+
+def extractor_troubles(connection: apsw.Connection, now: datetime) -> list[tuple[str, str]]:
+    """What went wrong with the extractor lately and is not over, and what becomes of it."""
+    found = []
     last = events.last_of(connection, "extract_unavailable", "extract_available")
     if last is not None and last.event_type == "extract_unavailable":
-        problems.append(f"extractor: {last.detail} (since {last.created_at:%Y-%m-%d %H:%M} UTC)")
+        said = f"{(last.detail or '').rstrip('.')} (since {last.created_at:%Y-%m-%d %H:%M} UTC)"
+        found.append((said, "The next `clawmark sync` asks it again."))
     wrong = events.last_of(connection, "extract_error")
-    if wrong is not None and "unusable" in (wrong.detail or "") and now - wrong.created_at < LATELY:
-        problems.append(
-            f"extractor: what {wrong.source} answered could not be used ({wrong.created_at:%Y-%m-%d %H:%M} UTC), and what "
-            "it was asked about is left; a larger model may do better."
-        )
-    return problems
+    lately = wrong is not None and "unusable" in (wrong.detail or "") and now - wrong.created_at < LATELY
+    if wrong is not None and lately and not _was_answered_since(connection, wrong):
+        said = f"what {wrong.source} answered could not be used ({wrong.created_at:%Y-%m-%d %H:%M} UTC)"
+        left = "The messages it was asked about are left, and not asked about again"
+        found.append((said, f"{left}; a larger model may do better ({EXTRACT}_MODEL)."))
+    return found
+
+
+def _was_answered_since(connection: apsw.Connection, wrong: Event) -> bool:
+    """Whether something came of a later batch: a fact, a proposal, or a refusal."""
+    return any(
+        event.id > wrong.id and (event.source == "extracted" or (event.event_type, event.source) in OF_A_BATCH)
+        for event in events.latest(connection, MOST_EVENTS)
+    )
 
 
 def _unavailable(connection: apsw.Connection, name: str) -> list[str]:

@@ -43,6 +43,7 @@ from clawmark.store import (
     streams,
     tombstones,
 )
+from clawmark.store.tombstones import Buried
 from clawmark.text import likeness
 
 log = logging.getLogger("clawmark")
@@ -273,11 +274,7 @@ class _Restore:
         if found is None:
             return None
         return Present(
-            tombstones=[
-                (row["hash"], row["kind"], row["created_at"], row["expires_at"])
-                for row in found.tombstones
-                if sidecar.is_usable("tombstones", row)
-            ],
+            tombstones=[tombstones.of_row(row) for row in found.tombstones if sidecar.is_usable("tombstones", row)],
             live=frozenset(
                 (row["scope"], row["key"], row["value"])
                 for row in found.facts
@@ -332,7 +329,8 @@ class _Restore:
 
     def _carry_tombstones(self, connection: apsw.Connection, present: Present) -> None:
         """All of them, whatever key they belong to: under another one they say nothing, and do again once it is back."""
-        tombstones.bury_all(connection, present.tombstones)
+        for other in present.tombstones:
+            tombstones.bury_other(connection, other)
         live = {(scope, key) for scope, key, _ in present.live}
         forgotten = {(scope, key) for scope, key, _ in present.forgets} - live
         if self._key != self._own_key:
@@ -379,7 +377,7 @@ class _Restore:
 class Present:
     """What the database that is replaced knows and no older copy does: it must outlive the replacement.
 
-    tombstones     rows: hash, kind, created_at, expires_at
+    tombstones     whatever key they belong to
     forgets        scope, key and time of every fact that was forgotten
     live           scope, key and value of every fact that is not
     sessions       scope, session, source and host of what the person deleted at a host
@@ -388,7 +386,7 @@ class Present:
     generation     of its vectors: memories that hold some in memory tell by another one that these are gone
     """
 
-    tombstones: Sequence[tuple[bytes, str, str, str | None]] = ()
+    tombstones: Sequence[Buried] = ()
     forgets: frozenset[tuple[str, str, str]] = frozenset()
     live: frozenset[tuple[str, str, str]] = frozenset()
     sessions: frozenset[tuple[str, str, str, str]] = frozenset()

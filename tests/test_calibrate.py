@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,20 @@ from helpers import LATER, REPOSITORY, Clock, Log, open_memory, query
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.cli.calibrate import ENOUGH, TARGET, calibrate, decisions, recommended
+from clawmark.cli.calibrate import ENOUGH, TARGET, calibrate, of_extraction, recommended, summed
 from clawmark.errors import UsageError
 from clawmark.memory import Memory
-from clawmark.model import Event
-from clawmark.store import db, portable
+from clawmark.model import Decision
 
 
-def event(kind: str, detail: str | None = None, *, days_ago: float = 1) -> Event:
-    return Event(1, kind, LATER - timedelta(days=days_ago), "user", "main", "pref.x", detail=detail)
+def decision(
+    confidence: float = 0.8, *, accepted: bool = True, edited: bool = False, origin: str = "owner", days_ago: float = 1
+) -> Decision:
+    return Decision(confidence, accepted, edited, origin, LATER - timedelta(days=days_ago))
+
+
+def decided(labelled: Sequence[tuple[float, bool]]) -> list[Decision]:
+    return [decision(confidence, accepted=accepted) for confidence, accepted in labelled]
 
 
 SINCE = LATER - timedelta(days=30)
@@ -31,57 +37,42 @@ SINCE = LATER - timedelta(days=30)
 
 
 def test_decisions_are_counted_with_their_edits() -> None:
-    trail = [
-        event("accept", '{"proposal": 1, "edited": true, "way": "replace"}'),
-        event("accept", '{"proposal": 2, "edited": false, "way": "merge"}'),
-        event("accept", '{"proposal": 3, "edited": false, "way": "replace"}'),
-        event("decline", '{"proposal": 4, "rule": "marker"}'),
-        event("create"),
-    ]
-    found = decisions(trail, SINCE)
+    found = summed([decision(edited=True), decision(), decision(), decision(accepted=False)])
     assert (found.accepted, found.edited, found.rejected, found.rate) == (3, 1, 1, 0.75)
+    assert summed([]).rate is None
 
 
 def test_what_was_decided_before_does_not_count() -> None:
-    assert decisions([event("accept", "{}", days_ago=31)], SINCE).rate is None
+    assert of_extraction([decision(days_ago=31), decision(days_ago=29)], SINCE) == [decision(days_ago=29)]
 
 
-def test_to_have_a_fact_forgotten_is_no_judgement_about_extraction() -> None:
-    trail = [
-        event("accept", '{"proposal": 1, "way": "forget"}'),
-        event("decline", '{"proposal": 2, "rule": "unasked"}'),
-    ]
-    assert decisions(trail, SINCE).rate is None
-
-
-@pytest.mark.parametrize("detail", [None, "", "no JSON", "[]", "7", '{"edited": "yes"}'])
-def test_a_detail_that_says_nothing_counts_as_not_edited(detail: str | None) -> None:
-    found = decisions([event("accept", detail)], SINCE)
-    assert (found.accepted, found.edited) == (1, 0)
+def test_what_agents_proposed_is_no_judgement_about_extraction() -> None:
+    said = [decision(origin=origin) for origin in ("owner", "participant", "assistant", "host")]
+    assert of_extraction([decision(0.9, origin="agent")] * ENOUGH + said, SINCE) == said
 
 
 # --- the threshold ----------------------------------------------------------------------------------------------------
 
 
 def test_without_enough_decisions_no_threshold_is_recommended() -> None:
-    assert recommended([(0.9, True)] * (ENOUGH - 1)) is None
-    assert recommended([(0.9, True)] * ENOUGH) == 0.9
+    assert recommended(decided([(0.9, True)] * (ENOUGH - 1))) is None
+    assert recommended(decided([(0.9, True)] * ENOUGH)) == 0.9
 
 
 def test_the_threshold_stands_where_enough_is_accepted() -> None:
     labelled = [(0.5, False)] * 10 + [(0.7, True), (0.7, False)] * 5 + [(0.9, True)] * 10
-    assert recommended(labelled) == 0.7  # 15 of 20 from there on
+    assert recommended(decided(labelled)) == 0.7  # 15 of 20 from there on
 
 
 def test_a_few_sure_ones_make_no_threshold() -> None:
-    assert recommended([(0.5, False)] * 30 + [(0.99, True)] * 4) is None
+    assert recommended(decided([(0.5, False)] * 30 + [(0.99, True)] * 4)) is None
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0]), st.booleans()), max_size=60))
 def test_from_a_recommended_threshold_on_the_target_is_met_and_below_it_is_not(
     labelled: list[tuple[float, bool]],
 ) -> None:
-    found = recommended(labelled)
+    found = recommended(decided(labelled))
 
     def rate(threshold: float) -> float:
         above = [accepted for confidence, accepted in labelled if confidence >= threshold]
@@ -96,19 +87,37 @@ def test_from_a_recommended_threshold_on_the_target_is_met_and_below_it_is_not(
 # --- decided proposals in the file ------------------------------------------------------------------------------------
 
 
-def test_decisions_are_read_with_the_confidence_they_were_made_on(memory: Memory) -> None:
-    for number in range(3):
-        memory.propose(
-            "set", f"pref.n{number}", f"value {number} of some kind", "main", origin="owner", reason="marker"
-        )
+def test_decisions_are_read_with_the_confidence_they_were_made_on(memory: Memory, clock: Clock) -> None:
+    for number in range(4):
+        origin = "agent" if number == 3 else "owner"
+        memory.propose("set", f"pref.n{number}", f"value {number} of some kind", "main", origin=origin, reason="marker")
     memory.propose("forget", "pref.n9", "old", "main", origin="agent", reason="unasked")
     waiting = {one.key: one.name for one in memory.proposals()}
-    memory.accept(waiting["pref.n0"])
-    memory.reject(waiting["pref.n1"])
-    memory.reject(waiting["pref.n9"])
-    with db.opened(memory.path, readonly=True) as connection:
-        found = portable.decided(connection)
-    assert [(confidence, state) for _, confidence, state, _ in found] == [(0.9, "accepted"), (0.9, "rejected")]
+    at = [clock.now]
+    for decide in (
+        lambda: memory.accept(waiting["pref.n0"]),
+        lambda: memory.accept(waiting["pref.n1"], value="another value"),
+        lambda: memory.reject(waiting["pref.n2"]),
+        lambda: memory.accept(waiting["pref.n3"]),
+        lambda: memory.reject(waiting["pref.n9"]),
+    ):
+        decide()
+        clock.advance(minutes=1)
+        at.append(clock.now)
+    assert memory.decisions() == [
+        Decision(0.9, True, False, "owner", at[0]),
+        Decision(0.9, True, True, "owner", at[1]),
+        Decision(0.9, False, False, "owner", at[2]),
+        Decision(0.9, True, False, "agent", at[3]),
+    ]
+
+
+@pytest.mark.parametrize("detail", [None, "", "no JSON", "[]", "7", '{"edited": "yes"}'])
+def test_a_trail_that_says_nothing_of_an_edit_stops_nothing(memory: Memory, db_path: Path, detail: str | None) -> None:
+    memory.propose("set", "pref.n", "value of some kind", "main", origin="owner", reason="marker")
+    memory.accept(memory.proposals()[0].name, value="another value")
+    query(db_path, "UPDATE memory_events SET detail = ? WHERE event_type = 'accept'", detail)
+    assert [one.edited for one in memory.decisions()] == [False]
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
@@ -149,7 +158,7 @@ def test_the_command_writes_nothing(at: Path) -> None:
 def test_the_command_tells_what_was_decided(at: Path) -> None:
     told = json.loads(run("--facts", "--days", "3650", "--json").stdout)
     assert told["decisions"] == {"accepted": 1, "edited": 1, "rejected": 1, "rate": 0.5, "target": 0.7}
-    assert (told["labelled"], told["recommended"], told["days"]) == (2, None, 3650)
+    assert (told["recommended"], told["days"]) == (None, 3650)
     assert set(told["counts"]) == {"store", "propose", "refuse"}
     assert f"with {ENOUGH} decisions one can be recommended, there are 2" in run("--facts", "--days", "3650").output
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from helpers import LATER, START, Log, excerpt, fact, open_memory, query, residue
+from helpers import LATER, START, Clock, Log, excerpt, fact, open_memory, query, residue
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -76,7 +76,7 @@ def known(memory: Memory) -> Memory:
 
 
 def write(memory: Memory, folder: Path, ask: Callable[[Question], Answer] = never, **options: Any) -> Report:
-    return claude_memory.export(memory, folder, now=LATER, ask=ask, **options)
+    return claude_memory.export(memory, folder, ask=ask, **options)
 
 
 def names(folder: Path) -> set[str]:
@@ -152,12 +152,13 @@ def test_a_faded_fact_has_no_file(known: Memory, folder: Path) -> None:
     assert "feedback_font.md" not in names(folder)
 
 
-def test_a_clock_that_runs_ahead_takes_no_file_away(known: Memory, log: Log, folder: Path) -> None:
+def test_a_clock_that_runs_ahead_takes_no_file_away(known: Memory, log: Log, folder: Path, clock: Clock) -> None:
     log.say("I set my editor font to Iosevka again today", at=LATER)
     known.sync()
     known.set("pref.font", "Iosevka", writer="agent")
     write(known, folder)
-    report = claude_memory.export(known, folder, now=LATER + timedelta(days=400), ask=never)
+    clock.advance(days=400)
+    report = write(known, folder)
     assert report.removed == [] and "feedback_font.md" in names(folder)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +17,8 @@ import pytest
 from commands import Commands, Result
 from helpers import REPOSITORY
 
+from clawmark.cli import cli
+from clawmark.memory import Memory
 from clawmark.store import db
 
 SAMPLE = REPOSITORY / "tests" / "fixtures" / "openclaw" / "sqlite"
@@ -84,7 +89,7 @@ def test_block_json(sample: Run) -> None:
 
 def test_set_facts_forget_and_events_json(run: Run) -> None:
     stored = run("set", "Pref.Editor", "Helix", "--json").json
-    assert run("facts", "--json").json == {"facts": [stored]}
+    assert run("facts", "--json").json == {"facts": [stored | {"faded": False}]}
     gone = run("forget", "pref.editor", "--json").json
     assert (gone["key"], gone["forgotten_in"], gone["copies"]) == ("pref.editor", ["shared"], [])
     assert run("forget", "pref.editor", "--json").json["forgotten_in"] == []
@@ -151,6 +156,38 @@ def test_remembered_text_is_printed_harmless_on_one_line(run: Run) -> None:
         assert all(line.isprintable() for line in lines)
 
 
+def test_the_writer_of_a_fact_and_the_day_are_named_alike_everywhere(run: Run) -> None:
+    with Memory.open() as memory:
+        memory.set("pref.editor", "Helix", writer="extracted")
+        (fact,) = memory.facts()
+    for said in (run("facts").out, run("search", "helix").out):
+        assert f"(noted from what you said, shared, first said {fact.observed_at:%Y-%m-%d})" in said
+    assert "said by   noted from what you said, first on" in run("why", "pref.editor").out
+
+
+def test_the_list_of_commands_cuts_no_line() -> None:
+    environment = {**os.environ, "COLUMNS": "80"}
+    help_ = subprocess.run(
+        [sys.executable, "-m", "clawmark", "--help"], capture_output=True, text=True, check=True, env=environment
+    )
+    listed = help_.stdout.partition("Commands:\n")[2].splitlines()
+    assert len(listed) == len(cli.commands), "one line each"
+    assert not [line for line in listed if len(line) > 80 or line.endswith("...")]
+
+
+def test_sync_and_status_name_what_they_count_alike(sample: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits is what was proposed; what was left out, was left out."""
+    synced, status = sample("sync").out, sample("status").out
+    assert "0 proposed" in synced and "1 proposed" in status and "left out: " in status
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("CLAWMARK_EXTRACT_URL", f"http://127.0.0.1:{unused.getsockname()[1]}")
+    with Memory.open() as memory, db.opened(memory.path) as connection:
+        connection.execute("DELETE FROM cursors WHERE name = 'extract'")
+    (waits,) = set(re.findall(r"[\d,]+ messages wait for the extractor", sample("sync").out))
+    assert waits in sample("status").out and waits in sample("doctor").out
+
+
 def test_nothing_found_says_so_beside_the_output(run: Run) -> None:
     result = run("search", "zeppelin")
     assert (result.code, result.out) == (0, "")
@@ -206,6 +243,37 @@ def test_empty_settings_are_defaults(run: Run, command: list[str], monkeypatch: 
     ):
         monkeypatch.setenv(name, "")
     assert run(*command).code == 0
+
+
+def test_an_empty_folder_of_logs_is_said_once(run: Run, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (machine / "logs").mkdir()
+    monkeypatch.setenv("CLAWMARK_SOURCE", "transcripts")
+    monkeypatch.setenv("CLAWMARK_TRANSCRIPTS_DIR", str(machine / "logs"))
+    result = run("sync")
+    (line,) = result.err.splitlines()
+    assert (result.code, str(machine / "logs") in line) == (0, True)
+
+
+def test_a_log_that_fails_is_said_once(run: Run, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = machine / "lcm.db"
+    broken.write_bytes(b"garbage" * 999)
+    monkeypatch.setenv("CLAWMARK_SOURCE", "lcm")
+    monkeypatch.setenv("CLAWMARK_LCM_DB_PATH", str(broken))
+    result = run("sync")
+    assert result.code == 1 and sum(str(broken) in line for line in result.err.splitlines()) == 1
+
+
+def test_that_nothing_is_indexed_is_said_where_there_is_something_to_index(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(SAMPLE))
+    said = "nothing is indexed yet"
+    assert said in run("status").out and "nothing indexed yet" not in run("sync").err
+    assert run("forget", "--all", "--yes").code == 0
+    for command in ("sync", "status"):
+        result = run(command)
+        assert said not in result.out + result.err, "what was forgotten is not indexed again"
+    assert "nothing indexed yet" not in run("doctor").out
 
 
 def test_no_log_is_1_and_says_where_it_looked(run: Run) -> None:
@@ -311,6 +379,15 @@ def test_an_argument_that_is_no_text_is_no_traceback(monkeypatch: pytest.MonkeyP
 def test_a_wrong_key_is_2_before_anything_is_opened(run: Run, machine: Path) -> None:
     assert run("forget", "everything").code == 2
     assert not list(machine.rglob("memory.db*"))
+
+
+def test_facts_of_an_empty_scope_say_that_others_have_some(run: Run) -> None:
+    run("set", "pref.editor", "Helix", "--scope", "work")
+    run("set", "pref.tea", "green tea", "--scope", "home")
+    run("forget", "pref.tea")
+    result = run("facts", "--scope", "home")
+    assert (result.code, result.out) == (0, "") and "other scopes have some" in result.err
+    assert "other scopes" not in run("facts").err + run("facts", "--scope", "home", "--hidden").err
 
 
 def test_facts_of_an_empty_memory_say_so_beside_the_output(run: Run) -> None:

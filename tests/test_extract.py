@@ -14,6 +14,7 @@ import pytest
 from helpers import LATER, START, Clock, Log, audit, open_memory, query, residue
 
 from clawmark.errors import EndpointDown, EndpointError, ReplyUnusable
+from clawmark.jobs import extract
 from clawmark.memory import Memory
 from clawmark.model import Proposal, Turn
 
@@ -385,6 +386,127 @@ def test_a_wrong_setting_is_said_and_loses_nothing(believing: Memory, log: Log, 
     model.raises = [EndpointError("CLAWMARK_EXTRACT_API_KEY is refused")]
     assert believing.sync().unasked == 1
     assert believing.sync().facts == 1
+
+
+POISON = "The lapis gecko sits on the wall."
+
+
+def chokes(model: Model, error: Exception) -> None:
+    """The model answers about anything but one message."""
+
+    def reply(user: str) -> str:
+        if POISON in user:
+            raise error
+        found = [
+            {"key": k, "value": v, "confidence": c, "messages": [number_of(user, said)], "quote": said}
+            for said, claims in model.claims.items()
+            for k, v, c in claims
+            if number_of(user, said) is not None
+        ]
+        return json.dumps({"facts": found})
+
+    model.reply = reply
+
+
+def test_one_message_that_is_to_blame_costs_no_other(believing: Memory, log: Log, model: Model, clock: Clock) -> None:
+    log.say(EDITOR)
+    log.say(POISON)
+    for number in range(30):
+        log.say(f"the note of hour {number} speaks of the harbour")
+    log.say(CITY)
+    chokes(model, ReplyUnusable("it refuses"))
+    report = believing.sync()
+    assert facts_of(believing) == {"pref.editor": "Helix", "user.city": "Porto"}
+    assert report.unasked == 0 and model.calls <= extract.MOST_CALLS
+    model.calls = 0
+    believing.sync()
+    assert model.calls == 0, "not twice a day"
+    for _ in range(extract.DAYS + 2):
+        clock.advance(days=1)
+        believing.sync()
+    clock.advance(days=1)
+    model.calls = 0
+    believing.sync()
+    assert model.calls == 0, "nor for ever"
+
+
+def test_a_server_with_a_small_window_is_shown_less(believing: Memory, log: Log, model: Model) -> None:
+    sizes: list[int] = []
+
+    def narrow(user: str) -> str:
+        sizes.append(user.count("may be cited"))
+        if sizes[-1] > 6:
+            raise ReplyUnusable("too long")
+        return '{"facts": []}'
+
+    model.reply = narrow
+    for number in range(24):
+        log.say(f"the note of hour {number} speaks of the harbour")
+    assert believing.sync().unasked == 0
+    assert sizes == [24, 24, 12, 6, 6, 12, 6, 6]
+    assert query(believing.path, "SELECT count(*) FROM extracted") == [(24,)]
+
+
+def test_a_server_of_which_no_answer_can_be_used_is_left_alone_and_loses_nothing(
+    believing: Memory, log: Log, model: Model, clock: Clock
+) -> None:
+    for number in range(8):
+        log.say(f"the note of day {number} speaks of the harbour", f"s{number}")
+    log.say(EDITOR, "s0")
+    model.reply = lambda user: (_ for _ in ()).throw(ReplyUnusable("empty"))
+    report = believing.sync()
+    assert model.calls < 20 and report.unasked > 0
+    assert "extract_unavailable" in kinds(believing)
+    model.reply = None
+    clock.advance(days=1)
+    believing.sync()
+    assert facts_of(believing) == {"pref.editor": "Helix"}
+
+
+def test_another_reason_is_another_event(believing: Memory, log: Log, model: Model) -> None:
+    log.say(EDITOR)
+    for error in (
+        EndpointDown("a cannot be reached"),
+        EndpointError("b answered 401"),
+        EndpointError("b answered 401"),
+    ):
+        model.raises = [error]
+        believing.sync()
+    told = [event.detail for event in believing.events() if event.event_type == "extract_unavailable"]
+    assert told == ["b answered 401", "a cannot be reached"]
+
+
+@pytest.mark.parametrize("behind", [timedelta(hours=25), timedelta(days=400)])
+def test_what_is_learned_while_the_clock_is_behind_keeps_the_logs_date(
+    believing: Memory, log: Log, clock: Clock, behind: timedelta
+) -> None:
+    said = LATER - timedelta(days=2)
+    clock.now = said - behind
+    log.say(CITY, at=said)
+    believing.sync()
+    clock.now = LATER
+    log.say("I live in Ghent now.", "old", at=said - timedelta(days=30))
+    believing.sync()
+    (fact,) = believing.facts()
+    assert (fact.value, fact.observed_at) == ("Porto", said)
+
+
+def test_what_is_forgotten_while_a_model_is_asked_leaves_no_trace(
+    believing: Memory, log: Log, model: Model, db_path: Path
+) -> None:
+    from clawmark.model import Forgetting
+
+    log.say(EDITOR)
+
+    def forgetful(user: str) -> str:
+        believing.erase(Forgetting(everything=True))
+        model.reply = None
+        return model.complete("", user, {}, most_tokens=1, seconds=1)
+
+    model.reply = forgetful
+    believing.sync()
+    assert believing.facts() == []
+    assert query(db_path, "SELECT count(*) FROM extracted") == [(0,)]
 
 
 def test_an_unusable_answer_is_asked_for_again_then_in_halves_then_left(
@@ -802,6 +924,14 @@ def test_a_message_without_a_date_makes_no_old_fact(db_path: Path, clock: Clock,
     log.say(EDITOR, "s1", at=LATER + timedelta(days=30_000))
     memory.sync()
     assert facts_of(memory) == {"pref.editor": "Helix"}
+
+
+@pytest.mark.parametrize("way", ["replace", "supersede"])
+def test_accepting_against_what_is_shared_replaces_it_for_all(memory: Memory, way: Any) -> None:
+    memory.set("user.city", "Ghent")
+    one = waiting(memory, "user.city", "Porto")
+    memory.accept(one.name, way=way)
+    assert [(fact.scope, fact.value) for fact in memory.facts()] == [("shared", "Porto")]
 
 
 def test_keeping_both_finds_a_key(memory: Memory) -> None:

@@ -91,6 +91,29 @@ def test_a_dry_run_shows_and_erases_nothing(sample: Commands) -> None:
     assert all(WORD.casefold() in one["excerpt"].casefold() for one in shown["excerpts"])
 
 
+def test_the_proposals_that_go_are_named(run: Commands) -> None:
+    with Memory.open() as memory:
+        one = memory.propose("set", "user.home", "Lund since May", "main", origin="agent", reason="about_person")
+    for arguments in (["--query", "lund"], ["user.home"]):
+        shown = run("forget", *arguments, "--dry-run").out
+        assert f"  proposed {one.name}  user.home: Lund since May  (main)" in shown.splitlines()
+        (named,) = run("forget", *arguments, "--dry-run", "--json").json["waiting"]
+        assert (named["id"], named["key"], named["value"]) == (one.name, "user.home", "Lund since May")
+    result = run("forget", "user.home")
+    assert one.name in result.out and result.out.endswith("forgotten: 1 proposal\n")
+
+
+def test_a_second_thing_to_forget_is_not_taken_for_the_first(run: Commands) -> None:
+    run("set", "pref.editor", "Helix")
+    result = run("forget", "--query", "helix", "--query", "lund", "--yes")
+    assert (result.code, "--query" in result.err, "Helix" in run("facts").out) == (2, True, True)
+
+
+def test_who_said_what_goes_is_named_as_everywhere(sample: Commands) -> None:
+    shown = sample("forget", "--query", WORD, "--dry-run").out
+    assert "  you: " in shown and "  assistant: " in shown and "  user" not in shown
+
+
 def test_a_dry_run_of_one_fact_shows_it_too(run: Commands) -> None:
     run("set", "pref.editor", "Helix")
     result = run("forget", "pref.editor", "--dry-run")

@@ -6,6 +6,7 @@ import json
 import os
 import socket
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -343,6 +344,68 @@ def test_why_extraction_stands_still_is_a_problem_until_it_works_again(
     assert [one.state for one in checks] == ["ok"]
 
 
+def wrong(made: Path, machine: Path, log: Log, url: str) -> tuple[list[str], list[Check]]:
+    """What status and doctor say is wrong with the extractor."""
+    with open_memory(made, log, clock=Clock(datetime.now(UTC)), extract_url=url) as memory:
+        problems = [line for line in memory.status().problems if line.startswith("extractor")]
+    checks = [one for one in doctor(settings(made, machine, extract_url=url)) if one.name == "extractor"]
+    return problems, [one for one in checks if one.state != "ok"]
+
+
+def test_an_answer_that_cannot_be_used_is_told_until_one_can(made: Path, machine: Path, log: Log) -> None:
+    """What it was asked about is left: nobody is told that it is asked about again."""
+    said = "From now on I always take the early train to Lund."
+    answers = [chats("I am a helpful assistant.")]
+    with serving(lambda request: answers[-1](request)) as server:
+
+        def sync() -> None:
+            with open_memory(made, log, clock=Clock(datetime.now(UTC)), extract_url=server.url) as memory:
+                memory.sync()
+
+        log.say(said)
+        sync()
+        answers.append(chats())
+        problems, checks = wrong(made, machine, log, server.url)
+        assert len(problems) == len(checks) == 1
+        for line in (problems[0], checks[0].said + checks[0].advice):
+            assert "could not be used" in line and "not asked about again" in line
+            assert "larger model" in line and "clawmark sync" not in line
+        claim = {
+            "messages": [1],
+            "quote": "I like rye bread",
+            "key": "pref.bread",
+            "value": "rye bread",
+            "confidence": 0.9,
+        }
+        answers.append(chats(json.dumps({"facts": [claim]})))
+        log.say("I like rye bread, and nothing else in the morning.")
+        sync()
+        answers.append(chats())
+        assert wrong(made, machine, log, server.url) == ([], [])
+
+
+def test_a_server_that_was_down_is_asked_again_and_doctor_says_so(made: Path, machine: Path, log: Log) -> None:
+    log.say("From now on I always take the early train to Lund.")
+    with serving(chats(status=503)) as server:
+        with open_memory(made, log, clock=Clock(datetime.now(UTC)), extract_url=server.url) as memory:
+            memory.sync()
+            (problem,) = [line for line in memory.status().problems if line.startswith("extractor")]
+    with serving(chats()) as server:
+        _, (check,) = wrong(made, machine, log, server.url)
+    assert "`clawmark sync` asks it again" in problem and "`clawmark sync` asks it again" in check.advice
+
+
+def test_a_host_that_cannot_be_looked_up_gets_advice(made: Path, machine: Path, log: Log, clock: Clock) -> None:
+    check = extractor(made, machine, extract_url="http://chat.invalid/v1")
+    assert check.state == "fail" and "CLAWMARK_EXTRACT_URL" in check.advice and "CLAWMARK_ALLOW_REMOTE" in check.advice
+    problems = state(made, log, clock, extract_url="http://chat.invalid/v1").problems
+    assert any(line.startswith("extractor: ") and "Check the name in CLAWMARK_EXTRACT_URL" in line for line in problems)
+    embedder = found(
+        "embedder", settings(made, machine, embedder="endpoint", embedding_url="http://vectors.invalid/v1")
+    )
+    assert embedder.state == "fail" and "CLAWMARK_EMBEDDING_URL" in embedder.advice
+
+
 def test_what_waits_is_counted(made: Path, machine: Path, log: Log, clock: Clock) -> None:
     with open_memory(made, log, clock=clock) as memory:
         memory.propose("set", "pref.tea", "green tea", origin="owner", reason="marker")
@@ -350,4 +413,4 @@ def test_what_waits_is_counted(made: Path, machine: Path, log: Log, clock: Clock
         memory.defer(one.name)
         assert memory.status().proposals == 1
     check = found("facts", settings(made, machine))
-    assert "1; 1 wait for you" in check.said and "clawmark review" in check.advice
+    assert "1; 1 proposed" in check.said and "clawmark review" in check.advice

@@ -583,9 +583,25 @@ def test_what_lives_here_stays_so_that_it_can_be_said_again(filled: Path, empty:
     shutil.copy(keyfile.key_path(filled), keyfile.key_path(empty))
     with open_memory(empty, Log()) as memory:
         memory.set("user.boat", "Sira")
-    assert imported(empty, exported(filled)).counts["tombstone"]["live"] == 2
+    assert imported(empty, exported(filled)).counts["tombstone"]["live"] == 3, "key, value and its one stem"
     with open_memory(empty, Log()) as memory:
         assert memory.set("user.boat", "Sira", writer="agent").source == "user"
+
+
+def test_nor_do_the_words_of_what_lives_here_come_in_again_and_again(filled: Path, empty: Path) -> None:
+    """Somebody forgot there what another fact here says in other words."""
+    imported(empty, exported(filled))
+    with open_memory(filled, Log(), clock=Clock(LATER + timedelta(hours=1))) as memory:
+        memory.set("user.nuts", "allergic to roasted hazelnuts")
+        memory.forget("user.nuts")
+    with open_memory(empty, Log()) as memory:
+        memory.set("user.food", "roasted hazelnuts, allergic")
+    shutil.copy(keyfile.key_path(filled), keyfile.key_path(empty))
+    first = imported(empty, exported(filled))
+    before = state(empty)
+    assert first.counts["tombstone"]["live"] == 3, "each of its stems"
+    assert imported(empty, exported(filled)).counts["tombstone"].get("new") is None
+    assert state(empty) == before
 
 
 def test_a_horizon_that_comes_in_erases_what_was_said_before_it(filled: Path, empty: Path) -> None:

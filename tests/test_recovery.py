@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 import apsw
@@ -28,7 +29,7 @@ from clawmark.errors import (
 )
 from clawmark.settings import Settings
 from clawmark.store import copy, db, events, facts, files, keyfile, lexicon, migrations, recovery, sidecar
-from clawmark.store.tombstones import hashes, remove
+from clawmark.store.tombstones import bury, hashes, remove
 
 STAMP = "20261201T120000Z"
 LOGS = files.COMPANIONS
@@ -296,6 +297,30 @@ def test_what_the_person_said_anew_is_not_dropped_for_an_older_tombstone(db_path
     recovery.recover(db_path, Clock(), "damaged.")
     assert known(db_path)["user.city"] == "Gothenburg"
     assert tombstones(db_path) == 0
+
+
+def test_the_later_of_two_forgettings_comes_back_whichever_file_knows_of_it(db_path: Path) -> None:
+    """The sidecar is the older one as a whole, and the later file cannot be read to its end."""
+    ensure(db_path)
+    hashed = [number.to_bytes(2, "big") * 16 for number in range(300)]
+    again = LATER + timedelta(days=2)
+    with writing(db_path) as connection:
+        with db.transaction(connection, db_path):
+            for one in hashed:
+                bury(connection, "message", one, LATER)
+            for one in (hashed[0], hashed[-1]):
+                bury(connection, "message", one, again)
+        sidecar.write(connection, db_path, LATER)
+        with db.transaction(connection, db_path):
+            connection.execute("UPDATE tombstones SET created_at = ? WHERE hash = ?", (LATER.isoformat(), hashed[0]))
+            bury(connection, "message", hashed[1], again)
+            events.add(connection, "hide", LATER, source="user", scope="shared", key="pref.later")
+    overwrite(db_path, pages_of(db_path, "tombstones")[-1], b"\xff" * 4096)
+    line = recovery.recover(db_path, Clock(), "damaged.")
+    assert "300 tombstones came back from it and from" in line
+    times = dict(query(db_path, "SELECT hash, created_at FROM tombstones"))
+    twice = {one for one, at in times.items() if at == again.isoformat()}
+    assert twice == {hashed[0], hashed[1], hashed[-1]} and len(times) == 300
 
 
 def test_rows_that_nobody_could_live_with_do_not_come_back(filled: Path) -> None:

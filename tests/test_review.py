@@ -101,6 +101,39 @@ def test_every_rule_that_keeps_a_statement_waiting_has_words_for_a_person() -> N
     assert of_gate | of_tools | set(shape.RISKS) <= set(WORDS)
 
 
+def against(scope: str, value: str = "Lund") -> Proposal:
+    """A proposal in `main`, and a fact of its own key in `scope`."""
+    with Memory.open() as memory:
+        memory.set("user.city", value, scope)
+    return proposed("user.city", "Malmö", scope="main", origin="agent", reason="about_person")
+
+
+@pytest.mark.parametrize(("scope", "becomes"), [("main", "a yes replaces it"), (SHARED, "it stays, but not for main")])
+def test_what_a_yes_would_replace_is_shown(run: Commands, scope: str, becomes: str) -> None:
+    against(scope)
+    for shown in (run("review", "--list").out, run.answering("q")("review").out):
+        (line,) = [line for line in shown.splitlines() if 'against user.city: "Lund"' in line]
+        assert line.endswith(becomes)
+
+
+def test_a_fact_that_was_stored_since_is_shown_too(run: Commands) -> None:
+    proposed("user.city", "Malmö")
+    assert "against" not in run("review", "--list").out
+    run("set", "user.city", "Lund")
+    assert 'against user.city: "Lund"' in run("review", "--list").out
+
+
+def test_what_says_the_same_is_nothing_to_be_against(run: Commands) -> None:
+    against("main", value="malmö")
+    assert "against" not in run("review", "--list").out
+
+
+def test_a_scope_in_which_nothing_waits_is_said_to_be_it(run: Commands) -> None:
+    proposed(scope="home")
+    result = run("review", "--list", "--scope", "work")
+    assert (result.code, result.out) == (0, "") and "nothing waits for you in work" in result.err
+
+
 # --- deciding by ID -------------------------------------------------------------------------------------------------------
 
 
@@ -169,6 +202,29 @@ def test_the_editor_is_opened_for_key_and_value(run: Commands, tmp_path: Path, m
     assert facts() == {"pref.tea": "# black tea"}
 
 
+@pytest.mark.parametrize(
+    ("editor", "said"),
+    [
+        ("""sh -c 'printf "pref.tea\\n\\377" > "$0"'""", "UTF-8"),
+        ("sh -c 'printf", "EDITOR"),
+        ("/nonexistent/editor", "editor"),
+        ("false", "Editing failed"),
+    ],
+)
+def test_an_editor_that_fails_is_one_line_and_holds_up_nothing(
+    run: Commands, monkeypatch: pytest.MonkeyPatch, editor: str, said: str
+) -> None:
+    monkeypatch.setenv("VISUAL", editor)
+    tea, desk = proposed(), proposed("pref.desk", "a standing desk")
+    result = run.answering()("review", "--edit", tea.name, "--reject", desk.name)
+    assert result.code == 2 and desk.name in result.out, "the other one is decided"
+    (line,) = result.err.splitlines()
+    assert line.startswith("clawmark: ") and said in line and tea.name in line
+    assert (facts(), waiting()) == ({}, [tea.name])
+    asked = run.answering("e", "q")("review")
+    assert (asked.code, said in asked.err, waiting()) == (0, True, [tea.name])
+
+
 @pytest.mark.parametrize("written", ["true", ': > "$1"', 'sed -i "1,2d" "$1"', 'printf "pref.tea\n\n" > "$1"'])
 def test_an_editor_that_leaves_nothing_changes_nothing(
     run: Commands, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
@@ -219,6 +275,22 @@ def test_what_is_decided_cannot_be_decided_again(run: Commands) -> None:
         result = run("review", option, one.name)
         assert (result.code, result.out, str(one.id) in result.err) == (2, "", True)
     assert facts() == {}
+
+
+@pytest.mark.parametrize("digits", [0, 1, 3])
+def test_a_name_holds_enough_of_the_hash_to_bind_the_yes(run: Commands, digits: int) -> None:
+    one = proposed()
+    result = run("review", "--accept", f"{one.id}-{one.content_hash[:digits]}")
+    assert (result.code, facts(), waiting()) == (2, {}, [one.name]) and one.name in result.err
+    assert run("review", "--accept", f"{one.id}-{one.content_hash[:4]}").code == 0
+
+
+@pytest.mark.parametrize("option", ["--edit", "--value", "--key", "--merge", "--reason", "--days", "--scope"])
+def test_an_option_of_one_value_is_given_once(run: Commands, option: str) -> None:
+    tea, desk = proposed(), proposed("pref.desk", "a standing desk")
+    result = run("review", "--edit", tea.name, option, desk.name, option, "3")
+    assert (result.code, result.out, option in result.err) == (2, "", True)
+    assert (facts(), waiting()) == ({}, [tea.name, desk.name])
 
 
 @pytest.mark.parametrize(
@@ -314,8 +386,55 @@ def test_what_cannot_be_answered_is_asked_again(run: Commands) -> None:
 def test_the_fact_it_is_against_is_shown_and_can_be_dealt_with(run: Commands) -> None:
     conflict()
     result = run.answering("s")("review")
-    assert "It says something else than this: user.city: Lund  (you, " in result.out and "[s]upersede" in result.out
+    assert '  against user.city: "Lund"  (you, first said ' in result.out and "[s]upersede" in result.out
     assert facts() == {"user.home": "Malmö"}
+
+
+@pytest.mark.parametrize("yes", ["a", "A", "accept", " Accept "])
+def test_a_letter_and_its_word_are_the_same_answer(run: Commands, yes: str) -> None:
+    proposed(), proposed("pref.desk", "a standing desk")
+    result = run.answering(yes, "Quit")("review")
+    assert (set(facts()), "1 still waits" in result.out) == ({"pref.tea"}, True)
+
+
+@pytest.mark.parametrize("unclear", ["a lot", "accept not", "aa", "e now", "no"])
+def test_an_answer_that_says_more_decides_nothing(run: Commands, unclear: str) -> None:
+    one = proposed()
+    result = run.answering(unclear, "q")("review")
+    assert (facts(), waiting()) == ({}, [one.name]) and "store it as your word" in result.out
+
+
+def test_enter_shows_again_what_is_asked_about(run: Commands) -> None:
+    conflict()
+    result = run.answering("", "q")("review")
+    assert result.out.count("user.home: Malmö") == result.out.count('against user.city: "Lund"') == 2
+    assert "store it as your word" not in result.out
+
+
+def test_what_stands_under_its_own_key_can_be_ended_or_kept(run: Commands) -> None:
+    against("main")
+    assert run.answering("k")("review").code == 0
+    with Memory.open() as memory:
+        assert {fact.key: fact.value for fact in memory.facts("main")} == {"user.city": "Lund", "user.city_2": "Malmö"}
+    proposed("user.city", "Ystad", scope="main")
+    assert "[s]upersede, [k]eep both" in run.answering("s")("review").out
+    assert facts()["user.city"] == "Ystad"
+
+
+def test_nothing_is_offered_that_would_do_nothing(run: Commands) -> None:
+    """A shared fact stays as it is whatever is stored in one scope."""
+    against(SHARED)
+    result = run.answering("m", "s", "k", "a")("review")
+    assert "[m]" not in result.out and "[s]" not in result.out
+    with Memory.open() as memory:
+        assert {fact.scope: fact.value for fact in memory.facts()} == {SHARED: "Lund", "main": "Malmö"}
+
+
+def test_what_an_earlier_answer_changed_is_seen_by_the_next(run: Commands) -> None:
+    proposed("user.city", "Lund", scope="main")
+    proposed("user.city", "Malmö", scope="main")
+    result = run.answering("a", "q")("review")
+    assert 'against user.city: "Lund"  (you, ' in result.out
 
 
 def test_what_fails_is_said_and_the_next_is_asked_about(run: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -378,9 +497,19 @@ def test_a_proposal_is_shown_with_the_words_it_rests_on(sample: Commands) -> Non
     with Memory.open() as memory:
         one, *_ = memory.proposals()
         (rests_on, *_) = memory.why(one.key, one.scope)[0].evidence
-    result = sample.answering("q")("review")
     assert rests_on.at is not None
-    assert f'  {rests_on.at:%Y-%m-%d}  you: "' in result.out
+    for shown in (sample.answering("q")("review").out, sample("review", "--list").out):
+        assert f'  {rests_on.at:%Y-%m-%d}  you: "' in shown
+    brief = [line for line in sample("review", "--list").out.splitlines() if ' you: "' in line]
+    assert brief and all(len(line) < 200 for line in brief)
+
+
+def test_what_another_value_of_its_key_rests_on_is_not_shown_for_it(sample: Commands) -> None:
+    with Memory.open() as memory:
+        one, *_ = memory.proposals()
+    proposed(one.key, "something else altogether", scope=one.scope, origin="agent")
+    *_, last = sample("review", "--list").out.split("something else altogether")
+    assert ' you: "' not in last
 
 
 def test_why_names_value_writer_words_and_dates(sample: Commands) -> None:
@@ -451,6 +580,32 @@ def test_stale_facts_are_those_nobody_has_stated_for_long(run: Commands) -> None
     (one,) = run("facts", "--stale", "--json").json["facts"]
     assert (one["days"], one["key"]) == (120, "pref.editor") and 0 < one["effective"] < 0.9
     assert run("facts", "--stale", "--days", "200").out == ""
+
+
+def test_a_fact_that_no_agent_is_shown_any_more_is_said_to_be_faded(run: Commands) -> None:
+    long_ago = datetime.now(UTC) - timedelta(days=200)
+    with Memory.open() as memory:
+        memory.set("pref.editor", "Helix", writer="agent", observed_at=long_ago)
+        memory.set("pref.shell", "fish", writer="agent")
+    assert "Helix" not in run("block", "hello").out and "fish" in run("block", "hello").out
+    faded, shown = run("facts").out.splitlines()
+    assert "faded, not shown to agents" in faded and "faded" not in shown
+    assert f"first said {long_ago:%Y-%m-%d}" in faded and "(the agent, shared, " in faded
+    assert [one["faded"] for one in run("facts", "--json").json["facts"]] == [True, False]
+    assert "faded, not shown to agents" in run("why", "pref.editor").out and "faded" not in run("why", "pref.shell").out
+    assert run("why", "pref.editor", "--json").json["why"][0]["faded"] is True
+    assert "1 of them faded, not shown to agents" in run("status").out
+    assert run("status", "--json").json["faded"] == 1
+
+
+def test_a_participant_is_called_by_name() -> None:
+    from clawmark.cli.common import told
+    from clawmark.model import Excerpt
+
+    said = Excerpt("r", "s", "c", "user", START, "hello", 0.0, "you")
+    assert told(said) == f'{START:%Y-%m-%d}  "you": "hello"', "whoever calls themselves so is not the owner"
+    assert told(Excerpt("r", "s", "c", "user", START, "hello", 0.0)) == f'{START:%Y-%m-%d}  you: "hello"'
+    assert told(Excerpt("r", "s", "c", "assistant", None, "hello", 0.0)) == 'unknown     assistant: "hello"'
 
 
 @pytest.mark.parametrize("arguments", [["--stale", "--hidden"], ["--days", "9"], ["--stale", "--days", "0"]])

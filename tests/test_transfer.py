@@ -17,7 +17,7 @@ import apsw
 import pytest
 from helpers import DYING, LATER, Clock, Log, dump, fixture, open_memory, opened, query, recalled, residue
 
-from clawmark import keys, transfer
+from clawmark import arrival, keys, transfer
 from clawmark.errors import (
     ClawmarkError,
     DatabaseBusy,
@@ -127,6 +127,15 @@ def test_a_backup_overwrites_nothing(filled: Path, tmp_path: Path) -> None:
         backup(filled, target)
     assert target.read_text() == "precious"
     assert not keyfile.key_path(target).exists()
+
+
+def test_the_key_of_a_memory_and_its_backups_counts_once(filled: Path) -> None:
+    """All tombstones are read anew for each key."""
+    backup(filled)
+    other = keyfile.key_path(backup(filled))
+    assert arrival.keys_beside(filled) == [keyfile.known(keyfile.key_path(filled))]
+    other.write_bytes(b"k" * 32)
+    assert set(arrival.keys_beside(filled)) == {keyfile.known(keyfile.key_path(filled)), b"k" * 32}
 
 
 def test_another_key_beside_the_target_is_kept(filled: Path, tmp_path: Path) -> None:
@@ -1125,7 +1134,7 @@ def test_rows_of_a_sidecar_that_nobody_could_live_with_stay_out(kept: Path, fill
     assert found is not None
     found.facts[0]["observed_at"] = "yesterday"
     del found.facts[1]["scope"]
-    tables = {"facts": found.facts, "tombstones": [{"hash": "no bytes"}]}
+    tables = {"facts": found.facts, "tombstones": [{"hash": "no bytes"}, {"hash": b"h" * 32, "kind": "key"}]}
     kept.write_bytes(sidecar._text(sidecar.State(found.stamp, tables), found.written_at))
     new = tmp_path / "new" / "memory.db"
     assert "2 refused" in restore(new, kept)

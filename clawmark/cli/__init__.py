@@ -6,22 +6,28 @@ Exit codes: 0 done, 1 error, 2 usage or settings, 75 busy or unavailable, try ag
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
 from clawmark.cli import calibrate, forget, portable, review
 from clawmark.cli.common import (
     DRY_RUN,
+    FADED,
     JSON,
     SCOPE,
     YES,
+    Command,
+    called,
     complain,
     listed_scopes,
     opened,
     print_json,
+    said_by,
+    said_on,
+    told,
     unknown_scope,
 )
 
@@ -34,7 +40,11 @@ if TYPE_CHECKING:
 STALE_DAYS = 90
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Group(click.Group):
+    command_class = Command
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="clawmark")
 def cli() -> None:
     """A private memory for AI agents: facts and recall out of the message log their host already keeps."""
@@ -52,11 +62,14 @@ def sync(as_json: bool) -> None:
     if as_json:
         print_json(report.as_json())
     else:
-        dropped = ", ".join(f"{reason} {count}" for reason, count in report.dropped.items()) or "none"
-        click.echo(f"read {report.read}, kept {report.kept}, dropped: {dropped}")
-        click.echo(f"vectors {report.vectors}, pending {report.pending}, pruned {report.pruned}")
-        click.echo(f"facts {report.facts}, proposed {report.proposed}, to look through {report.unasked}")
-    for line in [*report.failures, *problems]:
+        left_out = f"; left out: {_reasons(report.dropped)}" if report.dropped else ""
+        click.echo(f"messages  {report.read:,} read, {report.kept:,} kept{left_out}")
+        click.echo(f"vectors   {report.vectors:,} made, {report.pending:,} pending; {report.pruned:,} passages pruned")
+        click.echo(
+            f"facts     {report.facts:,} stored or confirmed, {report.proposed:,} proposed{_unasked(report.unasked)}"
+        )
+    told_already = [f"source: {line}" for line in report.failures]
+    for line in [*report.failures, *(line for line in problems if line not in told_already)]:
         complain(line)
     if report.failures:
         raise SystemExit(1)
@@ -78,13 +91,16 @@ def search(query: str, limit: int | None, scope: str | None, as_json: bool) -> N
     with opened() as memory:
         found = memory.search(query, limit=limit, scope=scope)
         why = [*unknown_scope(memory, scope), *([] if found.recalled else _why_empty(memory))]
+        names = memory.scopes()
+        faded = memory.faded(found.facts)
     if as_json:
         return print_json(found.as_json())
     for fact in found.facts:
-        click.echo(f"{fact.key}: {defuse(fact.value)}  ({fact.source}, {fact.scope})")
+        state = f"; {FADED}" if (fact.scope, fact.key) in faded else ""
+        where = called(fact.scope, names)
+        click.echo(f"{fact.key}: {defuse(fact.value)}  ({said_by(fact.source)}, {where}, {said_on(fact)}{state})")
     for excerpt in found.recalled:
-        when = "unknown   " if excerpt.at is None else f"{excerpt.at:%Y-%m-%d}"
-        click.echo(f"{when}  {excerpt.role:<9}  {defuse(excerpt.excerpt)}")
+        click.echo(told(excerpt))
     if not found.facts and not found.recalled:
         click.echo("nothing found", err=True)
     for line in why:
@@ -161,19 +177,27 @@ cli.add_command(forget.forget)
 @SCOPE
 @JSON
 def unhide(key: str, scope: str | None, as_json: bool) -> None:
-    """Take back the fact KEY, which an agent has hidden."""
+    """Take back the fact KEY, which is hidden."""
     from clawmark.facts import gate
 
     key = gate.key(key)
     with opened() as memory:
         scopes = memory.unhide(key, scope=scope)
+        unknown = unknown_scope(memory, scope)
     if as_json:
         return print_json({"key": key, "shown_in": scopes})
     click.echo(f"{key} is shown again" if scopes else f"nothing was hidden under {key}")
+    for line in unknown:
+        complain(line)
 
 
 @cli.command()
-@click.option("--hidden", is_flag=True, help="Those that an agent has hidden: forget or unhide them.")
+@click.option(
+    "--hidden",
+    is_flag=True,
+    help="Those that are hidden, since the agent had them forgotten or nobody stated them for a year: forget or unhide "
+    "them.",
+)
 @click.option("--stale", is_flag=True, help="Those that nobody has stated for long, oldest first.")
 @click.option(
     "--days",
@@ -193,18 +217,25 @@ def facts(hidden: bool, stale: bool, days: int | None, scope: str | None, as_jso
     if days is not None and not stale:
         raise UsageError("--days says for how long a fact was not stated; it goes with --stale.")
     with opened() as memory:
-        faded = memory.stale(days or STALE_DAYS, scope) if stale else []
-        stored = [one.fact for one in faded] if stale else memory.facts(scope, hidden=hidden)
+        found = memory.stale(days or STALE_DAYS, scope) if stale else []
+        stored = [one.fact for one in found] if stale else memory.facts(scope, hidden=hidden)
         unknown = unknown_scope(memory, scope)
         names = memory.scopes()
+        faded = memory.faded(stored)
+        others = scope is not None and not (stored or hidden or stale) and bool(memory.facts())
     if as_json:
-        return print_json({"facts": [one.as_json() for one in (faded if stale else stored)]})
+        listed = [one.as_json() for one in (found or stored)]
+        states = [{"faded": (fact.scope, fact.key) in faded} for fact in stored]
+        return print_json({"facts": [one | state for one, state in zip(listed, states, strict=True)]})
     for number, fact in enumerate(stored):
-        whose = names.get(fact.scope) or fact.scope
-        since = f"; not stated for {faded[number].days} days, believed {faded[number].effective:.3f}" if stale else ""
-        click.echo(f"{fact.key}: {defuse(fact.value)}  ({fact.source}, {whose}, {fact.updated_at:%Y-%m-%d}{since})")
+        since = f"; not stated for {found[number].days} days, believed {found[number].effective:.3f}" if stale else ""
+        state = f"; {FADED}" if (fact.scope, fact.key) in faded and not stale else ""
+        who = f"{said_by(fact.source)}, {called(fact.scope, names)}, {said_on(fact)}"
+        click.echo(f"{fact.key}: {defuse(fact.value)}  ({who}{since}{state})")
     if not stored:
         none = "no facts are hidden" if hidden else "no facts are stale" if stale else "no facts yet"
+        if scope is not None:
+            none = f"{none.removesuffix(' yet')} in {scope}{'; other scopes have some' if others else ''}"
         click.echo(none, err=True)
     for line in unknown:
         complain(line)
@@ -245,8 +276,9 @@ def status(as_json: bool) -> None:
     """Show what there is, where it comes from and what is wrong."""
     with opened() as memory:
         state = memory.status()
+        faded = len(memory.faded(memory.facts()))
     if as_json:
-        return print_json(state.as_json())
+        return print_json(state.as_json() | {"faded": faded})
     filling = state.filling
     click.echo(f"database  {state.path}  ({state.bytes:,} bytes)")
     _show_sources(state.sources)
@@ -257,17 +289,17 @@ def status(as_json: bool) -> None:
     click.echo(f"passages  {state.passages:,}")
     if state.kept_texts:
         click.echo(f"texts     {state.kept_texts:,} kept, masked: their host deletes its old logs")
-    hidden = f"; {state.hidden:,} hidden by an agent, see clawmark facts --hidden" if state.hidden else ""
-    waiting = f"; {state.proposals:,} wait for you, see clawmark review" if state.proposals else ""
-    click.echo(f"facts     {state.facts:,}{waiting}{hidden}")
+    pale = f", {faded:,} of them {FADED}" if faded else ""
+    hidden = f"; {state.hidden:,} hidden, see clawmark facts --hidden" if state.hidden else ""
+    waiting = f"; {state.proposals:,} proposed and waiting for you, see clawmark review" if state.proposals else ""
+    click.echo(f"facts     {state.facts:,}{pale}{waiting}{hidden}")
     calls = f", asked {state.calls[0]:,} of {state.calls[1]:,} times today" if state.calls else ""
-    unasked = f"; {state.unasked:,} messages wait for it" if state.unasked else ""
-    click.echo(f"extractor {state.extractor}{calls}{unasked}")
+    click.echo(f"extractor {state.extractor}{calls}{_unasked(state.unasked)}")
     click.echo(f"embedder  {state.embedder}")
     click.echo(f"vectors   {_vectors(state.space) if state.space else 0}")
     if filling:
         click.echo(f"filling   {_vectors(filling)}; searched when it holds nearly as much")
-    pending = ", ".join(f"{reason} {count:,}" for reason, count in state.pending.items())
+    pending = _reasons(state.pending)
     given_up = f"; given up {state.given_up:,}" if state.given_up else ""
     click.echo(f"pending   {pending or 'none'}{given_up}")
     for problem in state.problems:
@@ -284,14 +316,24 @@ def _show_sources(sources: Sequence[SourceStatus]) -> None:
         behind = f", {source.behind:,} changed since" if source.behind else ""
         click.echo(f"          {source.streams:,} streams{behind}; {source.seen:,} entries read, {source.kept:,} kept")
         if source.dropped:
-            reasons = sorted(source.dropped.items(), key=lambda pair: (-pair[1], pair[0]))
-            click.echo(f"          left out: {', '.join(f'{reason} {count:,}' for reason, count in reasons)}")
+            click.echo(f"          left out: {_reasons(source.dropped)}")
         times = [("newest message", source.newest), ("log written", source.written)]
         said = ", ".join(f"{what} {at:%Y-%m-%d %H:%M} UTC" for what, at in times if at is not None)
         if said:
             click.echo(f"          {said}")
     if not shown:
         click.echo("source    none")
+
+
+def _reasons(counts: Mapping[str, int]) -> str:
+    """Counts by reason, the highest first."""
+    ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{reason} {count:,}" for reason, count in ordered)
+
+
+def _unasked(count: int) -> str:
+    what = "message waits" if count == 1 else "messages wait"
+    return f"; {count:,} {what} for the extractor" if count else ""
 
 
 def _vectors(space: SpaceStatus) -> str:
@@ -331,7 +373,7 @@ def reembed(as_json: bool) -> None:
         problems = memory.status().problems
     if as_json:
         return print_json({"vectors": report.vectors, "pending": report.pending})
-    click.echo(f"vectors {report.vectors}, pending {report.pending}")
+    click.echo(f"vectors   {report.vectors:,} made, {report.pending:,} pending")
     for line in problems:
         complain(line)
     if any(line.startswith("embedder:") for line in problems):
@@ -531,6 +573,36 @@ def _which_scope(memory: Memory, scope: str | None, session: str | None) -> list
 def _why_empty(memory: Memory) -> list[str]:
     """Why nothing may have been recalled, other than that nothing was said of it."""
     return [problem for problem in memory.status().problems if problem.startswith(("source:", "recall:"))]
+
+
+BRIEFLY: Final = {
+    "sync": "Read what is new in the log and make it searchable.",
+    "search": "Find facts and past utterances that bear on QUERY.",
+    "block": "Print the memory block an agent would get for PROMPT.",
+    "set": "Remember VALUE under KEY: clawmark set pref.editor Helix.",
+    "forget": "Erase a fact, or messages by what they say, for good.",
+    "unhide": "Take back the fact KEY, which is hidden.",
+    "facts": "List facts: all, hidden or stale ones.",
+    "why": "Say what stands under KEY, who said it, and when.",
+    "review": "Decide what waits for you: one by one, or by ID.",
+    "calibrate": "Try extraction without writing anything.",
+    "events": "Show the audit trail, newest first.",
+    "status": "Show what there is, where it is from and what is wrong.",
+    "doctor": "Look at everything, and say what to do.",
+    "reembed": "Make the vectors that are missing now.",
+    "backup": "Copy the database, while it is in use, with its key.",
+    "restore": "Put a backup, or the facts of a sidecar, in place.",
+    "export": "Write what is known as JSON lines or memory files.",
+    "import": "Bring in what `export` wrote.",
+    "serve": "Hold the memory open and answer hosts.",
+    "mcp": "Answer an MCP client on standard input and output.",
+    "install": "Put clawmark into a host, after asking.",
+    "uninstall": "Take clawmark out of a host; what is remembered stays.",
+}
+"""What `clawmark --help` says of each command, on one line of 80 columns."""
+
+for _name, _line in BRIEFLY.items():
+    cli.commands[_name].short_help = _line
 
 
 def _text(argument: str) -> str:

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clawmark.cli.common import DRY_RUN, JSON, complain, is_asked, opened, print_json, unknown_scope
+from clawmark.cli.common import (
+    DRY_RUN,
+    JSON,
+    Command,
+    called,
+    complain,
+    is_asked,
+    opened,
+    print_json,
+    told,
+    unknown_scope,
+)
 
 if TYPE_CHECKING:
     from clawmark.model import Forgetting, Forgotten
@@ -19,9 +30,14 @@ if TYPE_CHECKING:
 MOST_KEYS = 20
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("key", required=False)
-@click.option("--query", metavar="WORDS", help="Every fact and message that holds all of these words.")
+@click.option(
+    "--query",
+    metavar="WORDS",
+    help="Every fact, proposal and message that holds all of these words. Of a message its speaker's name (yours is "
+    "`user`) and its date in words (sunday 3 may 2026) count as well.",
+)
 @click.option("--conversation", metavar="ID", help="A whole session, by the host's id of it.")
 @click.option(
     "--before", metavar="DATE", help="What was said before that day (2026-05-31) or time, and what rests on it."
@@ -50,15 +66,16 @@ def forget(
     with opened() as memory:
         found = memory.forgetting(what)
         unknown = unknown_scope(memory, scope)
-        if not as_json and (found.messages or dry_run or key is None):
-            _show(found)
+        names = memory.scopes()
+        if not as_json and (found.messages or found.proposals or dry_run or key is None):
+            _show(found, names)
         if dry_run:
             gone = None
         else:
             _require_yes(found, what, yes=yes)
             gone = memory.erase(what) if _holds(found) or key is not None else found
         copies = [str(path) for path in memory.copies()] if gone is not None and _holds(gone) else []
-    _report(gone or found, what, copies, dry_run=dry_run, as_json=as_json)
+    _report(gone or found, what, copies, names, dry_run=dry_run, as_json=as_json)
     for line in unknown:
         complain(line)
 
@@ -137,23 +154,29 @@ def _counted(found: Forgotten) -> str:
     return ", ".join(f"{count:,} {name}{'' if count == 1 else 's'}" for count, name in counts if count) or "nothing"
 
 
-def _show(found: Forgotten) -> None:
+def _show(found: Forgotten, names: dict[str, str]) -> None:
     """What would go, for a person to look at."""
     from clawmark.guard.markers import defuse
 
     click.echo(f"what goes: {_counted(found)}")
     for scope, key in found.facts[:MOST_KEYS]:
-        click.echo(f"  {defuse(key)}  ({scope})")
+        click.echo(f"  {defuse(key)}  ({called(scope, names)})")
     if len(found.facts) > MOST_KEYS:
         click.echo(f"  and {len(found.facts) - MOST_KEYS:,} more facts")
+    for waiting in found.waiting[:MOST_KEYS]:
+        what = f"{defuse(waiting.key)}: {defuse(waiting.value)}"
+        click.echo(f"  proposed {waiting.name}  {what}  ({called(waiting.scope, names)})")
+    if len(found.waiting) > MOST_KEYS:
+        click.echo(f"  and {len(found.waiting) - MOST_KEYS:,} more proposals")
     for one in found.excerpts:
-        when = "unknown   " if one.at is None else f"{one.at:%Y-%m-%d}"
-        click.echo(f"  {when}  {one.role:<9}  {defuse(one.excerpt)}")
+        click.echo(f"  {told(one)}")
     if found.messages > len(found.excerpts) > 0:
         click.echo(f"  and {found.messages - len(found.excerpts):,} more messages")
 
 
-def _report(gone: Forgotten, what: Forgetting, copies: list[str], *, dry_run: bool, as_json: bool) -> None:
+def _report(
+    gone: Forgotten, what: Forgetting, copies: list[str], names: dict[str, str], *, dry_run: bool, as_json: bool
+) -> None:
     scopes = sorted({scope for scope, _ in gone.facts})
     if as_json:
         said = {"key": what.key, "forgotten_in": [] if dry_run else scopes, "copies": copies, "dry_run": dry_run}
@@ -163,7 +186,8 @@ def _report(gone: Forgotten, what: Forgetting, copies: list[str], *, dry_run: bo
         return
     if what.key is not None and not gone.messages and not gone.proposals:
         none = f"nothing was stored under {what.key}"
-        click.echo(f"{what.key} is forgotten ({', '.join(scopes)})" if scopes else none)
+        where = ", ".join(called(scope, names) for scope in scopes)
+        click.echo(f"{what.key} is forgotten ({where})" if scopes else none)
     else:
         click.echo(f"forgotten: {_counted(gone)}")
     if gone.messages:

@@ -95,7 +95,7 @@ def _export_files(target: Path | None, scope: str | None, *, index: bool, yes: b
         scope = scope or scope_of(str(here)).id
     with opened() as memory:
         unknown = unknown_scope(memory, scope)
-        done = claude_memory.export(memory, target, now=_clock(), ask=_asking(yes), scope=scope, index=index)
+        done = claude_memory.export(memory, target, ask=_asking(yes), scope=scope, index=index)
     if as_json:
         return print_json(done.as_json())
     click.echo(f"{done.folder}: {len(done.written)} written, {done.unchanged} unchanged, {len(done.removed)} removed")

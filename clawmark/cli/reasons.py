@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 WORDS: Final = {
-    "about_person": "an agent noted it about you, and you did not say it in that session",
+    "about_person": "the agent noted it about you, and you did not say it in that session",
     "address": "it holds a postal address, and you did not say it in that session",
     "command": "it holds a command line, and a memory is no place from which things are run",
     "conflict_candidate": "it says something else than a fact you have",
@@ -18,6 +18,7 @@ WORDS: Final = {
     "foreign": "you did not say it: it stands in the words of somebody else",
     "imperative": "it reads like an order to somebody",
     "injection": "it reads like an attempt to give an agent orders",
+    "key": "its key is no plain name",
     "length": "it is longer than a statement is",
     "low_confidence": "whoever extracted it was not sure",
     "marker": "you said it with a word like `remember`, `always` or `prefer`; no model has looked at it",
@@ -26,8 +27,8 @@ WORDS: Final = {
     "payment": "it is about a payment",
     "review": "everything waits for you (CLAWMARK_PROMOTE=review)",
     "telephone": "it holds a telephone number",
-    "tools": "it is about an agent's tools",
-    "unasked": "an agent had it forgotten, and you had not asked for that",
+    "tools": "it is about the agent's tools",
+    "unasked": "the agent had it forgotten, and you had not asked for that",
     "unfit_key": "you said it, but not of what the key names",
     "unsupported": "your own words do not plainly say it",
     "url": "it holds a link",
@@ -36,8 +37,8 @@ WORDS: Final = {
 ORIGINS: Final = {
     "owner": "you",
     "participant": "somebody else in a group",
-    "assistant": "an agent, in a conversation",
-    "agent": "an agent, by a tool",
+    "assistant": "the assistant, in a conversation",
+    "agent": "the agent, by a tool",
     "host": "the host program",
 }
 """Who said it."""

@@ -1,7 +1,8 @@
 """`review` and `why`: what waits for the person, and where what is known is from.
 
 Whatever is printed of a proposal is all of its value, on one line and without control characters: what a person says yes
-to is what they have seen, and its name holds the hash of it. One that cannot be decided goes on waiting.
+to is what they have seen, and its name holds the hash of it. With it stands what it would replace or is against, as that
+is now. One that cannot be decided goes on waiting.
 """
 
 from __future__ import annotations
@@ -13,14 +14,32 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
 
-from clawmark.cli.common import JSON, SCOPE, WRITERS, complain, is_asked, opened, print_json, unknown_scope
+from clawmark.cli.common import (
+    FADED,
+    JSON,
+    SCOPE,
+    Command,
+    called,
+    complain,
+    is_asked,
+    opened,
+    print_json,
+    said_by,
+    said_on,
+    told,
+    unknown_scope,
+)
 
 if TYPE_CHECKING:
     from clawmark.belief import Way
     from clawmark.memory import Memory
-    from clawmark.model import Event, Excerpt, Fact, Proposal, Why
+    from clawmark.model import Event, Fact, Proposal, Why
 
 LATER_DAYS = 7
+HEAD = 160
+"""Most characters of the messages' words in a list."""
+HASH_DIGITS = 4
+"""Of the hash in an ID, at least: fewer would bind a yes to nothing."""
 SCISSORS = "# ---------------------------- >8 ----------------------------"
 EXPLAINED = f"""\
 {SCISSORS}
@@ -29,16 +48,20 @@ EXPLAINED = f"""\
 """
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--list", "listing", is_flag=True, help="Print what waits; the default where nobody can be asked.")
 @click.option("--deferred", is_flag=True, help="List those that were put off as well.")
 @click.option("--accept", metavar="ID", multiple=True, help="Store it as your word, or erase what it wants erased.")
 @click.option("--reject", metavar="ID", multiple=True, help="Leave it; the same words are not proposed again.")
 @click.option("--defer", metavar="ID", multiple=True, help=f"Put it off for {LATER_DAYS} days.")
 @click.option("--edit", metavar="ID", help="Accept it as corrected: by --value and --key, else in your editor.")
-@click.option("--merge", metavar="KEY", help="With --accept: make it a part of the fact KEY.")
-@click.option("--supersede", is_flag=True, help="With --accept: the fact it is against was true until now.")
-@click.option("--keep-both", is_flag=True, help="With --accept: the fact it is against stays as well.")
+@click.option("--merge", metavar="KEY", help="With --accept or --edit: make it a part of the fact KEY.")
+@click.option(
+    "--supersede",
+    is_flag=True,
+    help="With --accept or --edit: what stands under its key, or the fact it is against, was true until now.",
+)
+@click.option("--keep-both", is_flag=True, help="With --accept or --edit: what stands there now stays as well.")
 @click.option("--value", metavar="TEXT", help="With --edit: what is stored instead.")
 @click.option("--key", metavar="KEY", help="With --edit: where it is stored.")
 @click.option("--reason", metavar="TEXT", help="With --reject: why, in your words.")
@@ -128,19 +151,33 @@ class Desk:
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
+        self.scopes = memory.scopes()
         self.decided: list[dict[str, Any]] = []
 
     def find(self, name: str) -> Proposal:
         """The one that waits under this name. Whoever gives its number alone is asked about what stands there now."""
         from clawmark.errors import UsageError
 
-        number, _, hashed = name.strip().partition("-")
+        name = name.strip()
         for one in self.memory.proposals(deferred=True):
-            if number == str(one.id) and one.content_hash.startswith(hashed):
+            number = str(one.id)
+            if name == number:
                 return one
-            if number == str(one.id):
+            if not name.startswith(f"{number}-"):
+                continue
+            if len(name) < len(number) + 1 + HASH_DIGITS:
+                raise UsageError(
+                    f"{name} names too little of what it says: give {one.name}, at least {HASH_DIGITS} digits of its "
+                    "hash, or the number alone."
+                )
+            if not f"{number}-{one.content_hash}".startswith(name):
                 raise UsageError(f"{name} says something else by now: it is {one.name}; look at it again.")
+            return one
         raise UsageError(f"nothing waits under {name!r}; `clawmark review --list` names what does.")
+
+    def now(self, proposal: Proposal) -> Proposal | None:
+        """The same one as it stands by now; None where it does not wait any more."""
+        return next((one for one in self.memory.proposals(deferred=True) if one.name == proposal.name), None)
 
     def accept(
         self,
@@ -155,9 +192,10 @@ class Desk:
 
         fact = self.memory.accept(proposal.name, value=value, key=key, into=into, way=way)
         self._note(proposal, "accepted", fact)
+        where = called(proposal.scope, self.scopes)
         if fact is None:
-            return f"{proposal.key} is erased ({proposal.scope})"
-        return f"{fact.key} is set: {defuse(fact.value)}  ({fact.scope})"
+            return f"{proposal.key} is erased ({where})"
+        return f"{fact.key} is set: {defuse(fact.value)}  ({where})"
 
     def edit(
         self,
@@ -184,7 +222,7 @@ class Desk:
         self.memory.reject(proposal.name, reason)
         self._note(proposal, "rejected", None)
         if proposal.kind == "forget":
-            return f"{proposal.key} stays ({proposal.scope})"
+            return f"{proposal.key} stays ({called(proposal.scope, self.scopes)})"
         return f"{proposal.name} is rejected; nothing is stored"
 
     def defer(self, proposal: Proposal, days: int) -> str:
@@ -230,8 +268,21 @@ def _decide(desk: Desk, steps: Sequence[Step], *, quiet: bool) -> int:
 
 
 def _written(proposal: Proposal) -> tuple[str, str] | None:
-    """Key and value as the person leaves them in their editor; None where they change nothing."""
-    text = click.edit(f"{proposal.key}\n{proposal.value}\n\n{EXPLAINED}")
+    """Key and value as the person leaves them in their editor; None where they change nothing. Raises UsageError where
+    the editor cannot be run, or leaves no text."""
+    from clawmark.errors import UsageError
+
+    try:
+        text = click.edit(f"{proposal.key}\n{proposal.value}\n\n{EXPLAINED}")
+    except UnicodeDecodeError:
+        raise UsageError(f"what your editor saved is no UTF-8 text; {proposal.name} is as it was, and waits.") from None
+    except ValueError as unreadable:  # a quotation mark that is never closed
+        raise UsageError(
+            f"$VISUAL or $EDITOR names no command ({unreadable}); {proposal.name} is as it was, and waits."
+        ) from None
+    except (click.ClickException, OSError) as failed:
+        said = failed.message if isinstance(failed, click.ClickException) else failed.strerror or str(failed)
+        raise UsageError(f"{said}; {proposal.name} is as it was, and waits.") from None
     kept = (text or "").partition(SCISSORS)[0]
     key, _, value = kept.strip("\n").partition("\n")
     if not key.strip() or not value.strip() or (key, value.strip()) == (proposal.key, proposal.value.strip()):
@@ -248,13 +299,17 @@ def _look(memory: Memory, scope: str | None, *, deferred: bool, walk: bool, as_j
         return print_json({"decided": [], "proposals": [one.as_json() for one in waiting]})
     if waiting and walk and is_asked():
         return _walk(memory, waiting)
+    names = memory.scopes()
     for one in waiting:
         click.echo(f"{one.name}  {said(one)}")
-        click.echo(f"    {waits_because(one)}")
+        for line in (waits_because(one, names), *_rests_on_briefly(memory, one)):
+            click.echo(f"    {line}")
+        for fact in _beside(memory, one):
+            click.echo(f"    {_against(one, fact, names)}")
     if not waiting:
-        click.echo("nothing waits for you", err=True)
-    for line in unknown_scope(memory, scope):
-        complain(line)
+        click.echo("nothing waits for you" + (f" in {scope}" if scope is not None else ""), err=True)
+        for line in unknown_scope(memory, scope):
+            complain(line)
 
 
 def said(proposal: Proposal) -> str:
@@ -265,22 +320,72 @@ def said(proposal: Proposal) -> str:
     return f"erase {what}" if proposal.kind == "forget" else what
 
 
-def waits_because(proposal: Proposal) -> str:
+def waits_because(proposal: Proposal, names: dict[str, str]) -> str:
     """Whose it is, whose word, how sure, and why it waits."""
     from clawmark.cli.reasons import speaker, words_of
 
     put_off = f"; put off until {proposal.deferred_until:%Y-%m-%d}" if proposal.deferred_until else ""
     return (
-        f"{proposal.scope}; {speaker(proposal.origin)}, {proposal.observed_at:%Y-%m-%d}; "
+        f"{called(proposal.scope, names)}; {speaker(proposal.origin)}, said {proposal.observed_at:%Y-%m-%d}; "
         f"confidence {proposal.confidence:.2f}; {words_of(proposal.reason)}{put_off}"
     )
 
 
+def _rests_on(memory: Memory, proposal: Proposal) -> list[str]:
+    """The messages that it rests on itself, not those of another value of its key."""
+    found = [told(one) for one in memory.evidence(proposal)]
+    if not found and proposal.kind == "set" and proposal.origin != "agent":
+        return ["what it rests on cannot be read now"]
+    return found
+
+
+def _rests_on_briefly(memory: Memory, proposal: Proposal) -> list[str]:
+    """The head of the newest of them, on one line."""
+    from clawmark.text import cut
+
+    lines = _rests_on(memory, proposal)
+    more = f"  (and {len(lines) - 1} earlier)" if len(lines) > 1 else ""
+    return [(line if len(line) <= HEAD else f'{cut(line, HEAD)}…"') + more for line in lines[-1:]]
+
+
+def _beside(memory: Memory, proposal: Proposal) -> list[Fact]:
+    """The facts that a yes is about, as they stand now: what stands under its key, and what it is against; of one key
+    that of its own scope, else the shared one. What it would erase it says itself."""
+    from clawmark.model import SHARED
+    from clawmark.text import likeness
+
+    if proposal.kind == "forget":
+        return []
+    stored = {(fact.key, fact.scope): fact for fact in memory.facts(proposal.scope)}
+    found = [
+        stored.get((key, proposal.scope)) or stored.get((key, SHARED))
+        for key in dict.fromkeys((proposal.key, proposal.against or proposal.key))
+    ]
+    return [
+        fact
+        for fact in found
+        if fact is not None and (fact.key != proposal.key or likeness(fact.value) != likeness(proposal.value))
+    ]
+
+
 CONFLICTS = {
-    "duplicate": "It is known already:",
-    "merge_candidate": "It says much of what this says:",
-    "conflict_candidate": "It says something else than this:",
+    "duplicate": "known already as",
+    "merge_candidate": "says much of what is said by",
+    "conflict_candidate": "against",
 }
+
+
+def _against(proposal: Proposal, fact: Fact, names: dict[str, str]) -> str:
+    """How a proposal stands to a fact beside it, and what a yes does to that."""
+    from clawmark.guard.markers import quote
+
+    how = CONFLICTS.get(proposal.conflict, "against") if fact.key == proposal.against else "against"
+    does = where = ""
+    if fact.scope != proposal.scope:
+        where = f"{called(fact.scope, names)}, "
+    if fact.key == proposal.key:
+        does = f"; it stays, but not for {called(proposal.scope, names)}" if where else "; a yes replaces it"
+    return f"{how} {fact.key}: {quote(fact.value)}  ({where}{said_by(fact.source)}, {said_on(fact)}){does}"
 
 
 def _walk(memory: Memory, waiting: Sequence[Proposal]) -> None:
@@ -288,25 +393,24 @@ def _walk(memory: Memory, waiting: Sequence[Proposal]) -> None:
     from clawmark.errors import ClawmarkError
 
     desk = Desk(memory)
-    for number, proposal in enumerate(waiting, 1):
-        against = _against(memory, proposal)
-        click.echo(f"\n{number} of {len(waiting)}  {proposal.name}")
-        for line in _told(memory, proposal, against):
+    for number, listed in enumerate(waiting, 1):
+        click.echo(f"\n{number} of {len(waiting)}  {listed.name}")
+        proposal = desk.now(listed)  # what was decided before may have changed what it is against
+        if proposal is None:
+            click.echo("  it does not wait any more")
+            continue
+        beside = _beside(memory, proposal)
+        against = [_against(proposal, fact, desk.scopes) for fact in beside]
+        for line in (said(proposal), waits_because(proposal, desk.scopes), *_rests_on(memory, proposal), *against):
             click.echo(f"  {line}")
         while True:
-            try:
-                answer, _, rest = click.prompt(_choices(proposal, against), default="", show_default=False).partition(
-                    " "
-                )
-            except click.Abort:
-                answer, rest = "q", ""
-                click.echo()
+            answer, rest = _asked(proposal, beside)
             if answer == "q":
                 return _left(memory)
             try:
-                done = _answered(desk, proposal, against, answer, rest.strip())
-            except (ClawmarkError, click.ClickException) as failed:
-                complain(failed.message if isinstance(failed, click.ClickException) else str(failed))
+                done = _answered(desk, proposal, beside, answer, rest)
+            except ClawmarkError as failed:
+                complain(str(failed))
                 continue
             click.echo(done.said if isinstance(done, Unchanged) else done)
             if not isinstance(done, Unchanged):
@@ -319,28 +423,65 @@ def _left(memory: Memory) -> None:
     click.echo(f"{left} still wait" if left > 1 else "1 still waits" if left else "nothing waits any more")
 
 
-def _choices(proposal: Proposal, against: Fact | None) -> str:
-    if proposal.kind == "forget":
-        return "[a]ccept and erase, [r]eject and keep, [l]ater, [q]uit, [?]"
-    other = " [m]erge, [s]upersede, [k]eep both," if against is not None else ""
-    return f"[a]ccept, [e]dit,{other} [r]eject, [l]ater, [q]uit, [?]"
-
-
 HELP = {
-    "a": "store it as your word; in place of the fact it is against, where there is one",
+    "a": "store it as your word",
     "e": "correct it in your editor, and store that",
     "m": "make it a part of the fact it is against",
-    "s": "store it, and the fact it is against was true until now",
-    "k": "store it, and the fact it is against stays",
+    "s": "store it; what stands there now was true until then",
+    "k": "store it; what stands there now stays as well",
     "r": "leave it, and do not propose it again; a reason may follow: r not true any more",
     "l": f"ask again in {LATER_DAYS} days, or as you say: l 30",
     "q": "stop here; what is not decided waits",
 }
+LETTERS = {
+    "accept": "a",
+    "edit": "e",
+    "merge": "m",
+    "supersede": "s",
+    "keep": "k",
+    "reject": "r",
+    "later": "l",
+    "quit": "q",
+}
 
 
-def _answered(desk: Desk, proposal: Proposal, against: Fact | None, answer: str, rest: str) -> str | Unchanged:
-    can = "arlq" if proposal.kind == "forget" else "aemskrlq" if against is not None else "aerlq"
-    if len(answer) != 1 or answer not in can:
+def _can(proposal: Proposal, beside: Sequence[Fact]) -> str:
+    """The letters that can be answered. Only a fact of the proposal's own scope can take it in; a shared one under its
+    own key stays whatever is answered."""
+    if proposal.kind == "forget":
+        return "arlq"
+    merges = "m" if any(fact.scope == proposal.scope for fact in beside) else ""
+    ends = "sk" if merges or any(fact.key != proposal.key for fact in beside) else ""
+    return f"ae{merges}{ends}rlq"
+
+
+def _choices(can: str, *, erases: bool) -> str:
+    if erases:
+        return "[a]ccept and erase, [r]eject and keep, [l]ater, [q]uit, [?]"
+    named = {letter: f"[{letter}]{word[1:]}" for word, letter in LETTERS.items()} | {"k": "[k]eep both"}
+    return ", ".join([*(named[letter] for letter in can), "[?]"])
+
+
+def _asked(proposal: Proposal, beside: Sequence[Fact]) -> tuple[str, str]:
+    """What the person answers: a letter, "" or what is no answer; and what they said after it. The end of what can be
+    read is a "q"."""
+    choices = _choices(_can(proposal, beside), erases=proposal.kind == "forget")
+    try:
+        typed = click.prompt(choices, default="", show_default=False)
+    except click.Abort:
+        click.echo()
+        return "q", ""
+    first, _, rest = typed.strip().partition(" ")
+    return LETTERS.get(first.casefold(), first.casefold()), rest.strip()
+
+
+def _answered(desk: Desk, proposal: Proposal, beside: Sequence[Fact], answer: str, rest: str) -> str | Unchanged:
+    can = _can(proposal, beside)
+    if not answer:  # the person has lost sight of it
+        again = [said(proposal), *(_against(proposal, fact, desk.scopes) for fact in beside)]
+        return Unchanged("\n".join(f"  {line}" for line in again))
+    has_more = bool(rest) and answer not in "rl" and (answer, rest.casefold()) != ("k", "both")
+    if len(answer) != 1 or answer not in can or has_more:
         return Unchanged("\n".join(f"  {letter}  {HELP[letter]}" for letter in can))
     if answer == "e":
         return desk.edit(proposal, None, None)
@@ -350,39 +491,17 @@ def _answered(desk: Desk, proposal: Proposal, against: Fact | None, answer: str,
         if rest and not (rest.isascii() and rest.isdigit() and 1 <= int(rest[:4]) <= 365):
             return Unchanged("say for how many days, from 1 to 365: l 30")
         return desk.defer(proposal, int(rest) if rest else LATER_DAYS)
-    if answer == "m" and against is not None:
-        return desk.accept(proposal, into=against.key)
+    if answer == "m":
+        own = [fact for fact in beside if fact.scope == proposal.scope]
+        named = next((fact for fact in own if fact.key == proposal.against), own[0])
+        return desk.accept(proposal, into=named.key)
     return desk.accept(proposal, way="supersede" if answer == "s" else "keep_both" if answer == "k" else "replace")
-
-
-def _against(memory: Memory, proposal: Proposal) -> Fact | None:
-    """The fact that it is about, as it stands now."""
-    from clawmark.model import SHARED
-
-    found = [fact for fact in memory.facts(proposal.scope) if fact.key == proposal.against]
-    own = [fact for fact in found if fact.scope == proposal.scope]
-    return next(iter(own or [fact for fact in found if fact.scope == SHARED]), None)
-
-
-def _told(memory: Memory, proposal: Proposal, against: Fact | None) -> list[str]:
-    """All that a person needs to decide."""
-    from clawmark.guard.markers import defuse
-
-    lines = [said(proposal), waits_because(proposal)]
-    if against is not None:
-        about = CONFLICTS.get(proposal.conflict, "It is about this:")
-        writer = WRITERS.get(against.source, against.source)
-        lines.append(f"{about} {against.key}: {defuse(against.value)}  ({writer}, {against.observed_at:%Y-%m-%d})")
-    for known in memory.why(proposal.key, proposal.scope):
-        if known.scope == proposal.scope:
-            lines += _rests_on(known)
-    return lines
 
 
 # Why
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("key")
 @SCOPE
 @JSON
@@ -395,21 +514,22 @@ def why(key: str, scope: str | None, as_json: bool) -> None:
         found = memory.why(key, scope)
         unknown = unknown_scope(memory, scope)
         names = memory.scopes()
+        faded = memory.faded([one.fact for one in found if one.fact is not None])
     if as_json:
-        return print_json({"why": [one.as_json() for one in found]})
+        return print_json({"why": [one.as_json() | {"faded": (one.scope, one.key) in faded} for one in found]})
     for number, one in enumerate(found):
         if number:
             click.echo()
-        click.echo(f"{one.key}  ({names.get(one.scope) or one.scope})")
-        for line in _explained(one):
+        click.echo(f"{one.key}  ({called(one.scope, names)})")
+        for line in _explained(one, names, is_faded=(one.scope, one.key) in faded):
             click.echo(f"  {line}")
     if not found:
-        click.echo(f"nothing is known of {key}", err=True)
+        click.echo(f"nothing is known of {key}" + (f" in {scope}" if scope is not None else ""), err=True)
     for line in unknown:
         complain(line)
 
 
-def _explained(known: Why) -> list[str]:
+def _explained(known: Why, names: dict[str, str], *, is_faded: bool) -> list[str]:
     from clawmark.guard.markers import defuse
 
     lines = []
@@ -417,31 +537,23 @@ def _explained(known: Why) -> list[str]:
         lines.append("nothing is stored there now")
     else:
         fact = known.fact
-        hidden = "; hidden by an agent, see clawmark facts --hidden" if known.hidden else ""
+        state = "; hidden, see clawmark facts --hidden" if known.hidden else f"; {FADED}" if is_faded else ""
         lines.append(f"value     {defuse(fact.value)}")
         lines.append(
-            f"said by   {WRITERS.get(fact.source, fact.source)}, first on {fact.observed_at:%Y-%m-%d}, last on "
-            f"{fact.reinforced_at:%Y-%m-%d}; confidence {fact.confidence:.2f}{hidden}"
+            f"said by   {said_by(fact.source)}, first on {fact.observed_at:%Y-%m-%d}, last on "
+            f"{fact.reinforced_at:%Y-%m-%d}; confidence {fact.confidence:.2f}{state}"
         )
-    lines += [f"rests on  {line}" for line in _rests_on(known)]
+    lines += [f"rests on  {line}" for line in _all_it_rests_on(known)]
     lines += [f"history   {line}" for line in history(known.history, known.fact)]
-    lines += [f"waits     {one.name}  {said(one)}; {waits_because(one)}" for one in known.proposals]
+    lines += [f"waits     {one.name}  {said(one)}; {waits_because(one, names)}" for one in known.proposals]
     return lines
 
 
-def _rests_on(known: Why) -> list[str]:
+def _all_it_rests_on(known: Why) -> list[str]:
     """What was said, with dates, oldest first; of what cannot be read now the date alone."""
-    read = [(one.at, _excerpt(one)) for one in known.evidence]
+    read = [(one.at, told(one)) for one in known.evidence]
     gone = [(at, f"{at:%Y-%m-%d}  (its log cannot be read now)") for at in known.unread]
     return [line for _, line in sorted([*read, *gone], key=lambda pair: (pair[0] is not None, pair[0]))]
-
-
-def _excerpt(excerpt: Excerpt) -> str:
-    from clawmark.guard.markers import defuse, quote
-
-    when = "unknown   " if excerpt.at is None else f"{excerpt.at:%Y-%m-%d}"
-    who = "assistant" if excerpt.role == "assistant" else defuse(excerpt.author) if excerpt.author else "you"
-    return f"{when}  {who}: {quote(excerpt.excerpt)}"
 
 
 ENDS = ("create", "update", "forget", "supersede", "withdraw")
@@ -452,7 +564,7 @@ HAPPENED = {
     "conflict_skip": "something else was said, and did not replace it",
     "decay": "nobody had stated it for a year: it was hidden",
     "forget": "it was erased",
-    "hide": "an agent had it forgotten unasked: it was hidden",
+    "hide": "the agent had it forgotten unasked: it was hidden",
     "injection_flag": "it reads like an order, and was stored since you set it yourself",
     "supersede": "it gave way to another fact",
     "unhide": "you took it back",
@@ -476,7 +588,7 @@ class _Stood:
         what = "something that was forgotten" if self.value is None else quote(self.value)
         until = f" until {self.until}" if self.until else ""
         times = f", said {self.times} times" if self.times > 1 else ""
-        return f"{what}, true from {self.since}{until}  ({WRITERS.get(self.writer, self.writer)}{times})"
+        return f"{what}, true from {self.since}{until}  ({said_by(self.writer)}{times})"
 
 
 def history(events: Sequence[Event], fact: Fact | None) -> list[str]:

@@ -1,25 +1,40 @@
 """Whether a key fits what the owner's sentence says of a value, and whether the value is a whole phrase of it.
 
-The owner's words can support a value and say nothing of the key that an extractor chose: out of "my editor is Helix" a
-silly model makes `user.name`. So the sentence must name the key ("my editor is …"), or say of the value, and right beside it,
-what people say of such things ("live in …" for a city). For `pref.` and `project.` it is also enough that the value is what
-somebody uses or prefers: "I use Helix" says nothing of editors and means one. In doubt a key does not fit, and the person is
-asked.
+The owner's words can support a value and say nothing of the key that an extractor chose: out of "I use Firefox at work" a silly
+model makes `user.employer`. So every word of a key must be accounted for, those aside that name nothing: the sentence has it
+where it tells what the value is ("my editor is …"), or says of the value what people say of just that ("live in …" for a city),
+and the value is of the kind that belongs there. A word that denies ("former", "avoid") needs its like in the sentence. In doubt
+a key does not fit, and the person is asked.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from clawmark.facts import phrases as p
 from clawmark.facts.alike import QUALIFIERS
 from clawmark.facts.claim import Claim
-from clawmark.facts.dated import MONTHS
 from clawmark.facts.judge import judged
-from clawmark.facts.typed import Sentence, plain, sentences_of, typed_of, words_of
+from clawmark.facts.relations import (
+    DRUNK,
+    RELATIONS,
+    USED_BEHIND,
+    USES,
+    Filler,
+    Relation,
+    a_day,
+    a_name,
+    a_place,
+    a_year,
+    an_age,
+    is_spelled_as_a_name,
+    kinds_of,
+)
+from clawmark.facts.dated import MONTHS
+from clawmark.facts.typed import SPACELESS, Sentence, plain, sentences_of, typed_of, words_of
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Whole phrases
@@ -84,188 +99,69 @@ def _stands_as_verb(words: Sequence[str], quote: str) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# How people speak of what
+# The words of a key
 # ---------------------------------------------------------------------------------------------------------------------
 
+_AFTER_NAMES: Final = frozenset("name type kind choice preference preferences date day time number status of".split())
+"""What a key may add to what it names."""
+_DENYING: Final = {
+    word: listed
+    for words, listed in (
+        (
+            "avoid avoids avoided avoiding dislike dislikes disliked hate hates hated never not no without except banned",
+            p.Phrases("avoid*, dislike*, hate*, never, not, no, without, except, don't, doesn't, can't, won't, nie, nicht, kein*, "
+                      "ohne, nunca, no, sin, jamais, pas, sans, mai, non, senza, não, sem, niet, geen, zonder, не, без, 不, ない, 안"),
+        ),
+        (
+            "former formerly old older ex previous past last deprecated obsolete retired abandoned earlier ancien anterior",
+            p.Phrases("former*, old, ex, previous*, past, last, deprecated, obsolete, retired, earlier, used to, until, alt*, früher*, "
+                      "antes, antigu*, ancien*, avant, vecchi*, prima, antig*, oud*, vroeger, раньше, бывш*, 以前, 昔, 예전"),
+        ),
+        (
+            "next future planned wanted wished dream",
+            p.Phrases("next, future, plan*, want*, wish*, dream*, will, going to, nächst*, künftig*, próxim*, prochain*, prossim*, "
+                      "volgend*, следующ*"),
+        ),
+    )
+    for word in words.split()
+}  # fmt: skip
+"""Words that make another thing of a key, and those by which a sentence speaks of it."""
+_ALSO_CALLED: Final = {
+    "tea": p.Phrases("tea, tee, té, thé, tè, chá, thee, чай, 茶, 차"),
+    "coffee": p.Phrases("coffee, kaffee, café, caffè, koffie, кофе, 咖啡, コーヒー, 커피"),
+    "answers": p.Phrases("answer*, repl*, respon*, antwort*, respuesta*, réponse*, rispost*, resposta*, antwoord*, ответ*"),
+    "birth": p.Phrases("born, geboren, nací, né, née, nato, nata, nasci, родился, родилась"),
+    "units": p.Phrases("units, unit, einheiten, unidades, unités, unità, eenheden"),
+    "dentist": p.Phrases("dentist, zahnarzt, zahnärztin, dentista, dentiste, tandarts, стоматолог"),
+    "dob": p.Phrases("birthday, born"),
+}
+"""Words of keys as they are said, where the table of `phrases` has none."""
 
-@dataclass(frozen=True, slots=True)
-class _Theme:
-    """Words of keys, and how people speak of what these keys are for.
 
-    told    beside one of these a value is of this theme
-    only    behind one of these a value is of this theme and of no other
-    """
-
-    keys: frozenset[str]
-    told: p.Phrases
-    only: p.Phrases
+def _words_of(claim: Claim) -> frozenset[str]:
+    """The words of a key that must be accounted for."""
+    words = claim.named if claim.about_the_owner else claim.subject
+    # Of a name that is all there is, of a date that something else has: the more telling words are kept.
+    return words - QUALIFIERS - _AFTER_NAMES or words - QUALIFIERS or words
 
 
-def _theme(keys: str, told: str, only: str = "") -> _Theme:
-    return _Theme(frozenset(keys.split()), p.Phrases(f"{told},{only}"), p.Phrases(only))
+def _persons_called(word: str) -> list[p.Phrases]:
+    """The table's entries for somebody that a word of a key names: daughter, dog."""
+    return [listed for listed in p.PERSONS.values() if listed.within([word])]
 
 
-_AT_WORK: Final = """
-    work, works, working, employed, joined, arbeite, arbeitet, trabajo, trabaja, travaille, lavoro, lavora, trabalho, trabalha,
-    werk, werkt, работаю, работает, çalışıyorum, 工作, 上班, 働, 勤め, 일하, 일해, 근무
-    """
-_LIKING: Final = """
-    love, loves, enjoy, enjoys, like, likes, into, favourite, favorite, mag, liebe, gern, gerne, gusta, gustan, encanta, aime,
-    adore, piace, piacciono, amo, gosto, adoro, hou van, graag, люблю, нравится, seviyorum, severim, 喜欢, 喜歡, 爱, 愛, 好き,
-    좋아
-    """
+_LEAST_HEAD: Final = 4
 
-THEMES: Final = (
-    _theme(
-        "name nickname",
-        "name, nickname, namen, nombre, nom, nome, naam, имя, spitzname, apodo, surnom, soprannome, apelido, bijnaam, adım",
-        """
-        call me, calls me, i'm called, i am called, my name is, name's, nenn mich, nenne mich, ich heiße, ich heisse,
-        mein name ist, me llamo, llámame, mi nombre es, j m appelle, m appelle, appelle-moi, mi chiamo, chiamami, me chamo,
-        chamo-me, me chame, ik heet, noem me, меня зовут, зови меня, мене звати, 我叫, 叫我, と申し, 呼んで, 名前は, 이름은, 불러
-        """,
-    ),
-    _theme(
-        "city town location residence country region home place neighbourhood neighborhood district village address",
-        """
-        live, lives, living, reside, based, settled, moved, moving to, home, wohn*, lebe, leben, lebt, zog, umgezogen, vivo, vive,
-        vivimos, resido, mudé, habit*, vis, vit, déménag*, abito, abita, trasferit*, moro, mora, mudei, woon, woont, wonen,
-        verhuisd, живу, живёт, живёт, живет, живём, живем, переехал*, yaşıyorum, oturuyorum, taşındım, μένω, أسكن, 搬到, 引っ越,
-        이사
-        """,
-        """
-        live in, living in, reside in, wohne in, wohnen in, lebe in, leben in, vivo en, vivimos en, resido en, habite à,
-        vis à, habitons à, abito a, vivo a, abito in, moro em, moro no, moro na, woon in, wonen in, живу в, живем в, живём в,
-        住在, 住ん, 살
-        """,
-    ),
-    _theme(
-        "hometown birthplace origin",
-        "grew up, i'm from, im from, am from, komme aus, aufgewachsen, soy de, viens de, vengo da, kom uit, из, 来自, 出身",
-        """
-        born in, geboren in, nací en, né à, née à, nato a, nata a, nasci em, родился в, родилась в, 出生在, 生まれ, 태어
-        """,
-    ),
-    _theme(
-        "birthday birthdate birth birthyear dob age",
-        """
-        years old, year old, jahre alt, birthday, geburtstag, cumpleaños, anniversaire, compleanno, aniversário, verjaardag, лет,
-        года, рождения, yaşında*, yaşım, turned, años, ans, anni, anos, jaar, born, born in, geboren, nací, né, née, nato, nata,
-        nasci, родился, родилась, doğdum, 岁, 歲, 歳, 生日, 誕生, 출생, 생일, 살
-        """,
-        "born on, nací el, nato il, nata il",
-    ),
-    _theme("employer company workplace", _AT_WORK),
-    _theme(
-        "job occupation profession role position career",
-        f"""
-        {_AT_WORK}, job, i'm a, i'm an, im a, im an, i am a, i am an, been a, been an, ich bin, soy, suis, sono, sou, ben, beruf,
-        profesión, métier, mestiere, profissão, beroep, профессия
-        """,
-    ),
-    _theme(
-        "language languages tongue",
-        """
-        answer, answers, reply, replies, respond, responses, write, program, code, antworte*, schreib*, respond*, respónd*,
-        réponds*, répondez, rispond*, antwoord*, praat, отвечай*, пиши, говори, cevap, yanıt, learn, learning, lerne, aprendo,
-        apprends, imparo, leer, учу, parle-moi, parlami, fale, habla, háblame, sprich, 回答, 回复, 答え, 話し, 대답, 답
-        """,
-        """
-        speak, speaking, spreche, hablo, j parle, parle, parlo, falo, spreek, говорю на, говорю по, konuşuyorum, 会说, 說, 说
-        """,
-    ),
-    _theme(
-        "allergy allergies allergen allergens intolerance intolerances",
-        "allerg*, alerg*, intoleran*, intolérant*, аллерг*, alerji*, 过敏, 過敏, アレルギー, 알레르기",
-        """
-        allergic to, allergisch gegen, alérgico a, alérgica a, allergique à, allergique aux, allergico a, allergica a,
-        allergisch voor, аллергия на, intolerant to
-        """,
-    ),
-    _theme(
-        "diet food foods eating dish meal",
-        """
-        vegan*, vegetari*, vegetar*, végét*, pescetari*, eat, esse, como, mange, mangio, eet, ем, yerim, веган*, вегетариан*,
-        kosher, halal, gluten, lactose, 吃, 食べ, 素食, ベジタリアン, 菜食, 채식, 먹
-        """,
-    ),
-    _theme(
-        "drink drinks beverage coffee tea", "drink, trinke, bebo, tomo, bois, bevo, пью, içerim, içiyorum, 喝, 飲, 마셔"
-    ),
-    _theme(
-        "hobby hobbies interest interests sport sports passion pastime likes like loves favourite favorite",
-        f"{_LIKING}, hobby, play, spiele, juego, joue, gioco, jogo, speel, играю, collect, 趣味, 爱好, 취미",
-    ),
-    _theme(
-        "music band genre",
-        "listen, listening, höre, escucho, écoute, ascolto, ouço, luister, слушаю, dinliyorum, 听, 聴, 들어",
-    ),
-    _theme("instrument instruments", "play, spiele, toco, joue, suono, speel, играю, 弾, 연주"),
-    _theme(
-        "car vehicle bike bicycle motorbike", "drive, ride, fahre, conduzco, conduis, roule, guido, dirijo, rijd, езжу"
-    ),
-    _theme("os laptop computer device phone browser machine", "i'm on, im on, running"),
-    _theme(
-        "pet pets animal animals",
-        """
-        dog, dogs, cat, cats, rabbit, rabbits, parrot, hamster, horse, horses, tortoise, fish, bird, birds, hund, hunde, katze,
-        katzen, hase, pferd, perro, perros, gato, gatos, chien, chiens, chat, chats, cane, cani, gatto, gatti, cachorro, hond,
-        kat, собака, кот, кошка, köpek, kedi, 犬, 猫, 貓, 狗, 강아지, 고양이
-        """,
-    ),
-    _theme(
-        "health illness condition conditions",
-        "suffer, suffer from, diagnosed with, leide an, padezco, souffre de, soffro di",
-    ),
-    _theme(
-        "sibling siblings children kids",
-        """
-        sister, sisters, brother, brothers, kid, kids, child, children, son, sons, daughter, daughters, schwester*, bruder,
-        brüder, kinder, hijos, hijo, hija, hermano*, hermana*, enfants, frère*, sœur*, figli, filhos, kinderen, детей, дети,
-        kardeş*, çocuğum, 孩子, 子供, 兄弟, 姐妹, 아이
-        """,
-    ),
-    _theme(
-        "timezone tz",
-        "time zone, timezone, zeitzone, huso, fuseau, fuso, tijdzone, часов*, utc, gmt, 时区, 時區, 시간대",
-    ),
-    _theme("pronoun pronouns", "pronoun, pronouns, pronomen, pronombres, pronoms, pronomi, he/him, she/her, they/them"),
-    _theme(
-        "studies study degree university school major",
-        "study, studying, studiere, estudio, étudie, studio, estudo, studeer, учусь, изучаю, degree, university, school, major",
-    ),
-)
 
-_USES: Final = p.Phrases(
-    """
-    use, uses, using, switched to, migrated to, changed to, went with, chose, picked, stick to, stick with, swear by, rely on,
-    nutze, nutzen, benutze, benutzen, verwende, verwenden, umgestiegen auf, uso, utilizo, usamos, utilizamos, me pasé a,
-    cambié a, utilise, utilisons, passé à, passée à, usiamo, passato a, passata a, mudei para, gebruik, gebruiken,
-    overgestapt op, использую, используем, пользуюсь, перешёл на, перешла на, kullanıyorum, kullanıyoruz
-    """
-)
-"""Behind one of these stands what somebody uses, whatever it is."""
-_PREFERS: Final = p.Phrases(
-    """
-    prefer, prefers, rather have, bevorzuge, bevorzugen, prefiero, preferimos, préfère, préférons, preferisco, preferiamo,
-    prefiro, preferimos, предпочитаю, предпочитаем
-    """
-)
-_LIKES: Final = p.Phrases(_LIKING)
-_RUNS: Final = p.Phrases("run, run on, running, running on, we're on, are on")
-_MOVED: Final = p.Phrases("moved to, moving to, went to, gewechselt zu, me mudé a, passe à, moved on to")
-"""The same, where the key is one that a fact has: else it may be a town."""
-_USED_SPACELESS: Final = re.compile(
-    r"(?:用|使用|换成|更喜欢|喜欢用)\Z|\A\s*(?:を使|を利用|を好|[을를] ?(?:써|쓰|사용|선호))"
-)
-_LIKED_SPACELESS: Final = re.compile(r"(?:喜欢|喜歡|爱|愛)(?:喝|吃|听)?\n|\n\s*(?:が(?:大)?好き|[을를] ?좋아)")
-_NOT_USED: Final = frozenset(
-    """
-    deadline due date day time name owner lead author link url port address budget status goal client customer team rule reason
-    version size birthday wedding meeting number count length
-    """.split()
-)
-"""What nobody uses or prefers in that sense."""
+def _is_word(word: str, said: str, text: str = "") -> bool:
+    """Whether `said` is a word of a key in some form or language: allergy and allergic."""
+    said = said.removesuffix("'s")
+    listed = [*_persons_called(word), *(table[word] for table in (p.CONCEPTS, _ALSO_CALLED) if word in table)]
+    if any(one.within([said], text) for one in listed):
+        return True
+    bare = word.removesuffix("s")
+    head = word[: max(_LEAST_HEAD, len(word) - 3)]
+    return said.removesuffix("s") == bare or (len(head) >= _LEAST_HEAD and said.startswith(head))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -273,21 +169,86 @@ _NOT_USED: Final = frozenset(
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def fits(key: str, value: str, text: str, *, in_use: bool = False) -> bool:
-    """Whether a sentence of a message that states `value` is about what `key` names.
-
-    in_use   the key is one that a fact has
-    """
+def fits(key: str, value: str, text: str) -> bool:
+    """Whether a sentence of a message that states `value` is about what `key` names."""
     typed = typed_of(text)
     if typed is None:
         return False
     claim = Claim(key, value)
     return any(
-        _fits(claim, mention, in_use)
+        _fits(claim, mention)
         for sentence in sentences_of(typed)
         if judged(claim, sentence) > 0
-        for mention in _mentions(claim, sentence)
+        for mention in _mentions(claim, sentence, is_spelled_as_a_name(claim.written, text))
     )
+
+
+def bears(key: str, value: str, text: str) -> bool:
+    """Whether a message says enough of what `key` names for a model to file the person's own word under it. Stricter only
+    where a mistake harms: who they are, whom they have, their health, their dates, and where a key denies."""
+    claim = Claim(key, value)
+    words = _words_of(claim)
+    denying = words & _DENYING.keys()
+    typed = typed_of(text) or ""
+    if any(not _DENYING[word].within(words_of(typed), typed) for word in denying):
+        return False
+    if not claim.about_the_owner or not (_HARMFUL & words or any(one.within(list(words)) for one in _KIN)):
+        return not _is_of_another(claim, words, text)
+    return fits(key, value, text) or _is_introduced(claim, text)
+
+
+_KIN: Final = tuple(
+    p.PERSONS[who] for who in "wife husband partner daughter son kid mother father sister brother".split()
+)
+_HARMFUL: Final = frozenset(
+    """
+    name nickname surname birthday birthdate dob birth born birthyear birthplace age nationality citizenship ethnicity gender sex
+    sexuality pronouns religion faith church politics party allergy allergies allergen allergens intolerance intolerances health illness
+    disease diseases condition conditions diagnosis diagnoses symptom symptoms disability disorder medication medications medicine
+    pregnancy pregnant wife husband spouse partner girlfriend boyfriend fiance fiancee family mother father parent parents sister
+    brother sibling siblings son daughter child children kid kids married divorced widowed anniversary wedding edad salary income debt
+    """.split()
+)
+_TABLED: Final = frozenset(word for one in RELATIONS for word in one.concepts)
+
+
+def _is_of_another(claim: Claim, words: frozenset[str], text: str) -> bool:
+    """Whether the message says of the value something else than the key, of those things that people say in few ways."""
+    typed = typed_of(text) or ""
+    if not words <= _TABLED or any(_is_word(word, said, typed) for word in words for said in words_of(typed)):
+        return False
+    told = [
+        _implied(claim, mention)
+        for sentence in sentences_of(typed)
+        for mention in _mentions(claim, sentence, is_spelled_as_a_name(claim.written, text))
+    ]
+    return any(told) and not any(words & one for one in told)
+
+
+def _is_introduced(claim: Claim, text: str) -> bool:
+    """Whether somebody introduces themself ("I'm Sam"), or all that is said of a thing is the value ("sorry, I meant Porto"):
+    an answer to what the agent asked, which nobody but the agent knows."""
+    typed = typed_of(text) or ""
+    for sentence in sentences_of(typed):
+        for mention in _mentions(claim, sentence, is_spelled_as_a_name(claim.written, text)):
+            lead = mention.lead
+            filler = mention.filler(0)
+            if _words_of(claim) == {"name"} and _ends_with(_I_AM, lead) and _is_alone(mention.after.words):
+                return a_name(filler) and not kinds_of(filler) and not _is_another_kind(claim, filler)
+    return False
+
+
+_I_AM: Final = p.Phrases("i'm, im, i am, my name's, it's, this is")
+
+
+def _is_alone(after: Sequence[str]) -> bool:
+    return not after or after[0] in ("from", "and", "nice", "your", "by")
+
+
+def _is_another_kind(claim: Claim, filler: Filler) -> bool:
+    """Whether what looks like a name is what a relation asks for: a language, a diet, a job."""
+    listed = [one.slot for one in RELATIONS if one.concepts & {"language", "diet", "job", "health", "pet"}]
+    return any(slot(filler) for slot in listed if slot.__name__ == "slot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,274 +258,218 @@ class _Part:
     words: Sequence[str]
     text: str
 
-    def says(self, listed: p.Phrases) -> bool:
-        return listed.within([word.removesuffix("'s") for word in self.words], self.text)
-
 
 @dataclass(frozen=True, slots=True)
 class _Mention:
     """A place of the value in a sentence.
 
     before, after   within the part that holds it      farther   the parts before that one, nearest first, and the heading
+    is_listed       whether a comma or an "and" stands before the part: the value may be one of several
+    is_name         whether it is spelled as a name
     """
 
     before: _Part
     value: _Part
     after: _Part
     farther: Sequence[_Part]
-
-    @property
-    def near(self) -> _Part:
-        words = [*self.before.words, *self.value.words, *self.after.words]
-        return _Part(words, self.before.text + self.value.text + self.after.text)
+    is_listed: bool
+    is_name: bool
+    spaceless: bool
 
     @property
     def lead(self) -> list[str]:
-        return [word for word in self.before.words if word not in _ARTICLES and word not in p.OFTEN]
+        return _bare(self.before.words)
+
+    def filler(self, start: int) -> Filler:
+        """The value without its first words, and without an article."""
+        words = list(self.value.words[start:])
+        while len(words) > 1 and words[0] in _ARTICLES:
+            del words[0]
+        text = " ".join(words) if words and not self.spaceless else self.value.text
+        return Filler(words, text, self.is_name or start > 0, self.spaceless)
 
 
 _JOINT: Final = re.compile(
     r"[,;()\n，、]|(?<!\w)(?:and|but|und|aber|y|pero|et|mais|e|ma|mas|en|maar|и|но|ve|ama)(?!\w)"
 )
 _ARTICLES: Final = frozenset(
-    "a an the der die das den dem ein eine einen einem einer el la un una le les il lo o os um uma de het een".split()
+    "a an the der die das den dem ein eine einen einem einer el la los las un una le les il lo gli i o os um uma de het een".split()
 )
 
 
-def _mentions(claim: Claim, sentence: Sentence) -> Iterator[_Mention]:
+def _bare(words: Sequence[str]) -> list[str]:
+    """Without articles and words like "mostly". What `i` is depends on the language: it stays."""
+    return [word for word in words if (word not in _ARTICLES or word == "i") and word not in p.OFTEN]
+
+
+def _mentions(claim: Claim, sentence: Sentence, is_name: bool) -> Iterator[_Mention]:
     for start, end in claim.spans(sentence.text, sentence.tokens):
-        *far, before = _JOINT.split(sentence.text[:start])
+        head, joints = _parted(sentence.text[:start])
+        *far, before = head
         after = _JOINT.split(sentence.text[end:])[0]
         parts = (_Part(words_of(text), text) for text in (*reversed(far), sentence.under))
         value = sentence.text[start:end]
         yield _Mention(
-            _Part(words_of(before), before), _Part(words_of(value), value), _Part(words_of(after), after), tuple(parts)
+            _Part(words_of(before), before),
+            _Part(words_of(value), value),
+            _Part(words_of(after), after),
+            tuple(part for part in parts if part.words),
+            joints,
+            is_name,
+            claim.spaceless,
         )
 
 
-def _fits(claim: Claim, mention: _Mention, in_use: bool) -> bool:
-    if (
-        _is_of_another_theme(claim, mention)
-        or _is_of_other_work(claim, mention.value.words)
-        or _is_a_subject(claim, mention)
-    ):
+def _parted(text: str) -> tuple[list[str], bool]:
+    """The parts of a text between its joints. The Dutch for "and" is a preposition elsewhere, and stays where one stands."""
+    parts: list[str] = []
+    last = 0
+    for joint in _JOINT.finditer(text):
+        if joint[0] in ("en", "e", "y", "i") and not _is_joining(text, joint):
+            continue
+        parts.append(text[last : joint.start()])
+        last = joint.end()
+    return [*parts, text[last:]], bool(parts)
+
+
+def _is_joining(text: str, joint: re.Match[str]) -> bool:
+    words = words_of(text[: joint.start()])
+    return not any(one.before and joint[0] in one.before and one.said.within(words[-3:]) for one in RELATIONS)
+
+
+def _fits(claim: Claim, mention: _Mention) -> bool:
+    """Each word counts: `user.former_employer` is not `user.employer`."""
+    words = _words_of(claim)
+    denying = words & _DENYING.keys()
+    whole = [*mention.before.words, *mention.value.words, *mention.after.words]
+    if any(not _DENYING[word].within(whole, mention.before.text + mention.after.text) for word in denying):
         return False
-    verdict = _told(claim, mention)
-    return _is_used(claim, mention, in_use) if verdict is None else verdict
+    told = _implied(claim, mention)
+    left = {word for word in words - denying if word not in told}
+    if not all(_is_named(claim, word, mention, alone=not told) for word in left):
+        return False
+    return (bool(words - denying) or bool(denying)) and _has_its_kind(words, mention)
 
 
-def _is_of_another_theme(claim: Claim, mention: _Mention) -> bool:
-    """Whether a form that belongs to other keys leads up to the value."""
-    lead = mention.lead
-    if any(_ends_with(one.only, lead) and not one.keys & claim.subject for one in THEMES):
+# What the sentence implies
+
+
+def _implied(claim: Claim, mention: _Mention) -> frozenset[str]:
+    """The concepts that the sentence states of the value."""
+    if claim.prefix not in ("user", "pref", "project"):
+        return frozenset()
+    found: set[str] = set()
+    if claim.prefix != "project":
+        for relation in RELATIONS:
+            if _is_told(relation, mention):
+                found |= relation.concepts
+    return frozenset(found | _used(claim, mention))
+
+
+def _is_told(relation: Relation, mention: _Mention) -> bool:
+    if relation.behind is not None:
+        rest = mention.after.text if not mention.spaceless or mention.after.text else ""
+        return relation.behind.match(rest) is not None and relation.slot(mention.filler(0))
+    if relation.ends is not None and mention.after.words and mention.after.words[0] not in relation.ends:
+        return False
+    for start in range(len(mention.value.words)):
+        words = [*mention.before.words, *mention.value.words[:start]]
+        if _leads_up(relation, words, mention.before.text if start == 0 else "") and relation.slot(mention.filler(start)):
+            return not relation.article or _has_article(mention, words, start)
+    return (
+        mention.is_listed
+        and not mention.lead
+        and not relation.article
+        and relation.slot(mention.filler(0))
+        and any(_leads_a_list(relation, part.words) for part in mention.farther)
+    )
+
+
+def _leads_up(relation: Relation, words: Sequence[str], text: str) -> bool:
+    """Whether the words end in what leads up to the place of the relation."""
+    if text and any(text.rstrip(" 了很").endswith(part) for part in relation.said.parts):
         return True
-    if not lead or not mention.before.says(_WORKING):
-        return False
-    if lead[-1] in _AS:
-        return not claim.subject & _JOBS
-    return lead[-1] in _AT and not claim.subject & _EMPLOYERS
-
-
-def _is_of_other_work(claim: Claim, words: Sequence[str]) -> bool:
-    """Whether a value that tells of work tells of another side of it than the key names."""
-    as_what = claim.subject & _EMPLOYERS and not _AS.isdisjoint(words[1:])
-    at_whom = claim.subject & _JOBS and not claim.subject & _EMPLOYERS and not _AT.isdisjoint(words)
-    return bool(as_what or at_whom)
-
-
-def _ends_with(listed: p.Phrases, lead: Sequence[str]) -> bool:
-    return any(listed.length_at(lead, index) == len(lead) - index for index in range(len(lead)))
-
-
-_WORKING: Final = p.Phrases(_AT_WORK)
-_AS: Final = frozenset("as als como comme come кем".split())
-_AT: Final = frozenset("at for with by bei für para chez pour presso per na no bij voor".split())
-_EMPLOYERS: Final = frozenset("employer company workplace work client customer organisation organization".split())
-_JOBS: Final = frozenset("job occupation profession role position career title work".split())
-
-_COPULAS: Final = frozenset("is are ist sind es son est sont è sono é são zijn это heißt called".split())
-
-
-def _is_a_subject(claim: Claim, mention: _Mention) -> bool:
-    """Whether the value is what something is said of: the editor of "my editor is …", but not Helix of "Helix is my editor"."""
-    after = mention.after.words
-    if not after or after[0] not in _COPULAS or p.WHERE_I.stand_at(after, 0):
-        return False
-    return not any(map(claim.is_subject, after[1:6]))
-
-
-def _told(claim: Claim, mention: _Mention) -> bool | None:
-    """Whether the nearest part that states something names the key, or says what people say of what it names; None where
-    nothing tells.
-
-    Each word of a key of the owner's person counts: `user.former_employer` is not `user.employer`.
-    """
-    persons = [word for word in claim.named if _persons_called(word)]
-    themes = [one for one in THEMES if one.keys & claim.subject and not (persons and "name" in one.keys)]
-    if claim.prefix not in ("user", "pref"):
-        themes = []  # they are of persons
-    for part in (mention.near, *mention.farther):
-        named = {word for word in claim.subject if _is_named(word, part)}
-        told = [one for one in themes if _is_beside(one, claim, mention, part)]
-        if named or told:
-            if part == mention.near and not told and claim.prefix == "user" and not _names_beside(named, mention):
-                continue
-            rest = claim.subject.difference(named, QUALIFIERS, _AFTER_NAMES, *(one.keys for one in told))
-            if rest and claim.prefix == "pref":
-                return None
-            spoken = all(_is_named(person, part) for person in persons)
-            return spoken and not rest and _has_its_kind(claim, mention) and _is_called(claim, mention, persons)
-        if _states(part):
-            break
-    return False if persons or claim.prefix not in ("pref", "project") or (themes and not _is_liked(claim)) else None
-
-
-def _is_liked(claim: Claim) -> bool:
-    """Whether the key is for something that one likes, as "I love …" tells of it."""
-    return claim.prefix == "pref" and not claim.subject.isdisjoint(_LIKED)
-
-
-_LIKED: Final = frozenset("food foods dish meal drink drinks beverage coffee tea music band genre".split())
-
-
-def _names_beside(named: Iterable[str], mention: _Mention) -> bool:
-    """Whether a key's words stand before the value, in it, or behind it as what it is: "4 May is my birthday", "peanut
-    allergy", but not "Fedora on my laptop"."""
-    after = mention.after.words
-    said = [
-        *mention.before.words,
-        *mention.value.words,
-        *(after[:6] if after[:1] and after[0] in _COPULAS else after[:1]),
-    ]
-    return any(_is_named(word, _Part(said, mention.before.text + mention.value.text)) for word in named)
-
-
-def _states(part: _Part) -> bool:
-    """Whether a part begins a statement of its own."""
-    return not (p.POSSESSIVES | p.SUBJECTS).isdisjoint(part.words) or any(part.says(one.told) for one in THEMES)
-
-
-_AFTER_NAMES: Final = frozenset("name type kind choice preference preferences date day time number status".split())
-"""What a key's last part may add to what it names."""
-_LEAST_HEAD: Final = 4
-
-
-def _is_named(word: str, part: _Part) -> bool:
-    """Whether a word of a key stands in a part of a sentence, in some form or language: allergy and allergic."""
-    if any(map(part.says, _persons_called(word))) or (word in p.CONCEPTS and part.says(p.CONCEPTS[word])):
-        return True
-    bare = word.removesuffix("s")
-    head = word[: max(_LEAST_HEAD, len(word) - 3)]
     return any(
-        said.removesuffix("'s").removesuffix("s") == bare or (len(head) >= _LEAST_HEAD and said.startswith(head))
-        for said in part.words
+        _verb_before(relation, tail[:-1]) if relation.before else _ends_with(relation.said, tail)
+        for tail in _leads_of(words)
+        if not relation.before or tail[-1:] and tail[-1] in relation.before
     )
 
 
-def _persons_called(word: str) -> list[p.Phrases]:
-    """The table's entries for somebody that a word of a key names: daughter, dog."""
-    return [listed for listed in p.PERSONS.values() if listed.within([word])]
+def _leads_of(words: Sequence[str]) -> Iterator[list[str]]:
+    """What leads up to a place, with and without the articles and the like before it: what is one here ("a") is a preposition
+    elsewhere."""
+    tail = list(words)
+    yield _bare(tail)
+    yield tail
+    while tail and (tail[-1] in _ARTICLES or tail[-1] in p.OFTEN):
+        tail = tail[:-1]
+        yield tail
 
 
-_BETWEEN: Final = (
-    _ARTICLES
-    | p.OFTEN
-    | p.POSSESSIVES
-    | frozenset(
-        """
-        in at to for as with of from on by since near in am im bei in zu als seit aus nach auf mit en de como desde à au aux en
-        chez comme depuis da di a come in per presso dal em no na como desde bij als sinds op uit в на с из very some any only
-        """.split()
-    )
-)
-MOST_BETWEEN = 2
-"""Words between what tells the theme and the value, articles and the like aside: "work at Northlight as a nurse"."""
-
-
-def _is_beside(theme: _Theme, claim: Claim, mention: _Mention, part: _Part) -> bool:
-    """Whether the part says of the value, and beside it, what is said of such things."""
-    if _is_age(theme, claim, part):
-        return True
-    if any(phrase in part.text for phrase in theme.told.parts):
-        return True
-    words = mention.before.words if part == mention.near else part.words
-    for index in range(len(words)):
-        length = theme.told.length_at(words, index)
-        if length and sum(word not in _BETWEEN for word in words[index + length :]) <= MOST_BETWEEN:
+def _verb_before(relation: Relation, lead: Sequence[str]) -> bool:
+    """Whether the verb stands at the end, or has no more behind it than a phrase like "with Anna"."""
+    for index in range(len(lead)):
+        length = relation.said.length_at(lead, index)
+        between = lead[index + length :]
+        if length and len(between) <= MOST_BETWEEN and (not between or between[0] in _PHRASES):
             return True
-    return part == mention.near and (
-        theme.told.within(mention.value.words) or theme.told.within(mention.after.words[:3])
-    )
+    return False
 
 
-_I_AM: Final = p.Phrases("i'm, im, i am, ich bin, tengo, j ai, ho, tenho, ik ben, мне, 我")
-
-
-def _is_age(theme: _Theme, claim: Claim, part: _Part) -> bool:
-    """ "I'm 29"."""
-    return "age" in theme.keys & claim.subject and claim.text.isdigit() and _I_AM.within(part.words)
-
-
-_DATES: Final = frozenset("birthday birthdate birthyear dob age year".split())
-_PLACES: Final = frozenset("city town country birthplace hometown residence region name".split())
-OLDEST = 130
-
-
-def _has_its_kind(claim: Claim, mention: _Mention) -> bool:
-    """Whether a value that must be a number has digits, all of them, and one that must be a place or a name has none."""
-    digits = any(char.isdigit() for char in claim.text)
-    after = mention.after.words
-    if claim.text.isdigit() and after and (after[0] in MONTHS or after[0][:1].isdigit()):
-        return False  # "4" of "4 May"
-    if (
-        mention.before.words[-1:]
-        and mention.before.words[-1].isdigit()
-        and claim.tokens[:1]
-        and claim.tokens[0] in MONTHS
-    ):
-        return False  # "May" of it
-    if "age" in claim.subject and claim.text.isdigit() and int(claim.text[:9]) > OLDEST:
-        return False
-    if claim.subject & _DATES:
-        return digits or claim.spaceless
-    return not (digits and claim.subject & _PLACES)
-
-
-_CALLED: Final = frozenset(
+MOST_BETWEEN: Final = 4
+_PHRASES: Final = frozenset(
     """
-    called named name is heißt heisst ist llama es appelle est chiama è chama é heet зовут
+    since seit ab part full mir bitte me jetzt immer desde depuis sinds with from alone together full-time part-time remotely here happily back mit von allein zusammen con de desde sola solo avec depuis
+    seul seule da com met van alleen с из as als como comme come raised up at for by bei para chez pour presso per voor bij
     """.split()
 )
 
 
-def _is_called(claim: Claim, mention: _Mention, persons: Sequence[str]) -> bool:
-    """Whether the name of somebody stands where names are said: "my sister is called …", "my sister Ana"."""
-    if not persons or "name" not in claim.subject or not mention.lead:
-        return True
-    last = mention.lead[-1].removesuffix("'s")
-    return last in _CALLED or any(_is_named(person, _Part([last], last)) for person in persons)
-
-
-def _is_used(claim: Claim, mention: _Mention, in_use: bool) -> bool:
-    """Whether the value is what somebody uses or prefers, and the key may be for such a thing."""
-    if claim.prefix not in ("pref", "project") or claim.subject & _NOT_USED:
-        return False
-    if (claim.prefix == "project") != mention.before.says(_OURS):
-        return False
-    lead = mention.lead
-    if _is_liked(claim):
-        if _ends_with(_LIKES, lead) or _LIKED_SPACELESS.search(mention.before.text + "\n" + mention.after.text):
+def _leads_a_list(relation: Relation, words: Sequence[str]) -> bool:
+    """Whether a part has the first of several things of which the value is one."""
+    lead = _bare(words)
+    for index in range(len(lead)):
+        length = relation.said.length_at(lead, index)
+        rest = lead[index + length :]
+        if length and relation.before:
+            if not rest or rest[0] not in relation.before:
+                continue
+            rest = rest[1:]
+        if length and 0 < len(rest) <= MOST_BETWEEN and p.PREPOSITIONS.isdisjoint(rest):
             return True
-    elif _ends_with(_USES, lead) or (in_use and _ends_with(_MOVED, lead)) or _is_switched(lead):
-        return True
-    if _ends_with(_RUNS if claim.prefix == "project" else _PREFERS, lead):
-        return True
-    return bool(_USED_SPACELESS.search(mention.before.text) or _USED_SPACELESS.search(mention.after.text))
+    return False
+
+
+def _has_article(mention: _Mention, words: Sequence[str], start: int) -> bool:
+    """ "I drive a Volvo", but not "I drive Anna to school"; a name with a number or of several words needs none."""
+    first = mention.value.words[start]
+    before = words[-1] if words else ""
+    return before in _ARTICLES | p.POSSESSIVES or first in _ARTICLES or len(mention.filler(start).words) > 1
+
+
+def _ends_with(listed: p.Phrases, lead: Sequence[str]) -> bool:
+    return any(listed.length_at(lead, index) == len(lead) - index for index in range(max(0, len(lead) - 5), len(lead)))
+
+
+def _used(claim: Claim, mention: _Mention) -> frozenset[str]:
+    """What a well-known thing is, where somebody says that they use or prefer it. What is used in a project is used by more
+    than one."""
+    kinds = kinds_of(mention.filler(0))
+    if not kinds or (claim.prefix == "project") != _OURS.within(mention.before.words, mention.before.text):
+        return frozenset()
+    lead = mention.lead
+    is_used = any(_ends_with(USES, one) for one in _leads_of(mention.before.words)) or _is_switched(lead)
+    is_used = is_used or any(mention.before.text.rstrip().endswith(part) for part in USES.parts)
+    is_used = is_used or USED_BEHIND.match(mention.after.text) is not None
+    if "drink" in kinds:
+        is_used = _ends_with(DRUNK, lead) or mention.before.text.endswith(DRUNK.parts) or not lead and is_used
+    return kinds if is_used else frozenset()
 
 
 def _is_switched(lead: Sequence[str]) -> bool:
     """ "Switched from Vim to …"."""
-    return lead[-1:] == ["to"] and any(word.startswith(("switch", "migrat")) for word in lead)
+    return lead[-1:] == ["to"] and any(word.startswith(("switch", "migrat", "mov")) for word in lead)
 
 
 _OURS: Final = p.Phrases(
@@ -576,6 +481,129 @@ _OURS: Final = p.Phrases(
 )
 """What is said of work that is not the owner's alone."""
 
+# What the sentence names
 
-def bears(key: str, value: str, text: str) -> bool:
+_COPULAS: Final = frozenset(
+    """
+    is are 's ist sind es son est sont è sono é são zijn это heißt heisst called named llama appelle chiama chama heet зовут = : at on to
+    now am set due lautet s se si me m
+    """.split()
+)
+_LINKS: Final = (
+    _COPULAS
+    | p.POSSESSIVES
+    | frozenset("i'm i am we are to with as in at from by of about a an der die das für for en de à in".split())
+)
+_FOR: Final = frozenset("for as für als para como pour comme per come voor для как".split())
+MOST_OF_A_HEAD: Final = 6
+_LESSER: Final = (p.COMPARED, p.LACK)
+
+
+def _is_named(claim: Claim, word: str, mention: _Mention, *, alone: bool) -> bool:
+    """Whether a word of the key stands where the sentence tells what the value is. Beside what the sentence implies, and in a
+    lesson, which is of its topic, it is enough that it stands there.
+
+    alone   the sentence implies nothing
+    """
+    value = mention.value
+    if any(_is_word(word, said, value.text if mention.spaceless else "") for said in value.words):
+        return True
+    after = _unless_lesser(mention.after.words)
+    if not alone or claim.prefix == "lesson":
+        return any(_is_word(word, said, mention.before.text) for said in [*mention.before.words, *after] or [""])
+    return (
+        _stands_before(word, mention.before, claim.prefix)
+        or _stands_after(word, after, mention.after.text)
+        or _stands_farther(word, mention)
+    )
+
+
+def _unless_lesser(after: Sequence[str]) -> list[str]:
+    """The words behind the value as far as none sets it against something: "tea over coffee" is of tea."""
+    for index in range(len(after)):
+        if any(listed.stand_at(after, index) for listed in _LESSER):
+            return list(after[:index])
+    return list(after)
+
+
+def _stands_before(word: str, before: _Part, prefix: str) -> bool:
+    """ "My editor is …", "set my editor to …", "the editor …", "for commits use …"."""
+    for index, said in enumerate(before.words):
+        if not _is_word(word, said):
+            continue
+        between = [one for one in before.words[index + 1 :] if one not in _ARTICLES and one not in p.OFTEN]
+        if all(one in _LINKS for one in between):
+            return True
+        last = next((one for one in reversed(between) if one not in _PLACING), "")
+        if len(between) <= MOST_OF_A_HEAD and last in _COPULAS and p.SUBJECTS.isdisjoint(between):
+            return True
+        if prefix != "user" and index and _bare(before.words[:index])[-1:] and _bare(before.words[:index])[-1] in _FOR:
+            return True
+        if prefix != "user" and p.ORDERS.stand_at(before.words, index):
+            return True
+    return _has_spaceless(before.text) and _is_word(word, "", before.text)
+
+
+def _has_spaceless(text: str) -> bool:
+    return SPACELESS.search(text) is not None
+
+
+def _stands_after(word: str, after: Sequence[str], text: str) -> bool:
+    """ "4 May is my birthday", "peanut allergy", "tabs for indentation"."""
+    if _has_spaceless(text) and _is_word(word, "", text[:6]):
+        return True
+    for index, said in enumerate(after[:MOST_OF_A_HEAD]):
+        if not _is_word(word, said):
+            continue
+        lead = [one for one in after[:index] if one not in _ARTICLES and one not in p.POSSESSIVES]
+        if not lead or lead[0] in _FOR or (lead[0] in _COPULAS - _PLACING and index > 0):
+            return True
+    return False
+
+
+_PLACING: Final = frozenset("at on to in".split())
+
+
+def _stands_farther(word: str, mention: _Mention) -> bool:
+    """In a heading, or in the part before, where this one has no more than the value: "my allergies are peanuts and figs"."""
+    if any(one not in _LINKS for one in mention.lead):
+        return False
+    return any(_is_word(word, said, part.text if _has_spaceless(part.text) else "") for part in mention.farther for said in part.words)
+
+
+_CALLED: Final = frozenset("called named name is heißt heisst ist llama es appelle est chiama è chama é heet зовут".split())
+_DATES: Final = frozenset("birthday birthdate dob birth".split())
+_PLACES: Final = frozenset("city town country birthplace hometown residence region".split())
+
+
+def _has_its_kind(words: frozenset[str], mention: _Mention) -> bool:
+    """Whether the value is of the kind that the key asks for, however the sentence names it."""
+    filler = mention.filler(0)
+    digits = any(char.isdigit() for char in filler.text)
+    after = mention.after.words
+    if words & _DATES:
+        fit = a_year(filler) or _ends_in_year(mention) if "year" in words else a_day(filler) or filler.spaceless
+        return fit and not _is_part_of_a_date(filler, mention)
+    if "birthyear" in words:
+        return digits
+    if "age" in words:
+        return not filler.text.isdigit() or (an_age(filler) and not (after and after[0] in MONTHS))
+    if words & _PLACES:
+        return not digits and MONTHS.keys().isdisjoint(filler.words) and (filler.spaceless or _is_town(mention))
     return True
+
+
+def _ends_in_year(mention: _Mention) -> bool:
+    return re.search(r"(?:18|19|20)\d\d$", mention.value.text) is not None
+
+
+def _is_part_of_a_date(filler: Filler, mention: _Mention) -> bool:
+    """ "4" of "4 May", or "May"."""
+    after, before = mention.after.words, mention.before.words
+    if after and after[0] in MONTHS and filler.text.isdigit():
+        return True
+    return bool(before) and before[-1][:1].isdigit() and filler.words[0] in MONTHS
+
+
+def _is_town(mention: _Mention) -> bool:
+    return any(a_place(mention.filler(start)) for start in range(len(mention.value.words)))

@@ -356,7 +356,7 @@ class _Claimed:
             yield "key"
         if not forms:
             yield "unsupported"
-        elif not any(fits(place.key, form, one.text, in_use=place.in_use) for one, form in forms.items()):
+        elif not any(fits(place.key, form, one.text) for one, form in forms.items()):
             yield "unfit_key"
         yield from shape.risks(self.value)
         if not shape.is_plain(self.value):

@@ -27,6 +27,7 @@ import apsw
 from clawmark.belief import Belief
 from clawmark.errors import ClawmarkError, DatabaseBusy, EndpointDown, EndpointError, ReplyUnusable
 from clawmark.facts import gate, marked, prompt, reply
+from clawmark.jobs.prepare import EARLIEST
 from clawmark.llm import Completer
 from clawmark.model import SHARED, Candidate, Fact, Progress, Utterance
 from clawmark.profile import is_trivial
@@ -40,7 +41,8 @@ from clawmark.text import cut, length_in_letters
 CURSOR: Final = "extract"
 """The id of the last passage that a model has looked through; `extract:markers` of those that the markers have."""
 AGAIN: Final = ":again"
-"""Of either: the first passage that could not be read back, and the day: it is tried again on another one."""
+"""Of either: the first passage that could not be read back, or of which no answer could be used, the day, and how many
+such days there were: it is tried again on another one."""
 SLOW: Final = "extract:slow"
 """How often an answer took longer than it may, and the day: until its end fewer messages are shown at once."""
 CALLS: Final = "extract:calls"
@@ -59,6 +61,12 @@ SHORTEST = 10
 LOWERED = 0.05
 """What a proposal loses in confidence that names paths, when none of them is there any more."""
 SECONDS, TOKENS, TRIES = 120.0, 1_500, 2
+MOST_CALLS = 16
+"""For one batch: enough to find one message of fifty that is to blame."""
+BARREN = 3
+"""After so many batches in a row of which no answer could be used nobody is asked any more in this pass."""
+DAYS = 5
+"""So often, once a day, what no answer could be used of is asked about again."""
 MARKERS, OFF = "embedded markers", "off"
 
 
@@ -114,25 +122,40 @@ class _Batch:
         return self.waiting[0].scope
 
     def halves(self) -> list[_Batch]:
-        """Twice half of what may be cited; what is shown stays whole, with its numbers."""
+        """Twice half of what may be cited, each with what stands between: a request half as long, and without its
+        neighbour, which may be to blame."""
         citable = [one.number for one in self.utterances if one.citable]
         middle = len(citable) // 2
-        return [
-            replace(self, utterances=[replace(one, citable=one.number in half) for one in self.utterances])
-            for half in (citable[:middle], citable[middle:])
-        ]
+        return [self._only(citable[:middle]), self._only(citable[middle:])]
+
+    def _only(self, numbers: Sequence[int]) -> _Batch:
+        shown = [one for one in self.utterances if numbers[0] <= one.number <= numbers[-1]]
+        return replace(self, utterances=[replace(one, citable=one.number in numbers) for one in shown])
+
+    @property
+    def citable(self) -> list[int]:
+        """Passage ids of what may be cited."""
+        return [one.passage_id for one in self.utterances if one.citable]
 
     @property
     def is_one(self) -> bool:
-        return sum(one.citable for one in self.utterances) < 2
+        return len(self.citable) < 2
 
 
 @dataclass(slots=True)
 class _Answer:
-    """What an extractor claims of a batch, and what of its answer could not be used, by rule."""
+    """What an extractor claims of a batch, what of its answers could not be used, by rule, and about which utterances
+    (passage ids) it gave none that could be."""
 
     candidates: list[Candidate] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
+    left: set[int] = field(default_factory=set)
+
+    def __iadd__(self, other: _Answer) -> _Answer:
+        self.candidates += other.candidates
+        self.refused += other.refused
+        self.left |= other.left
+        return self
 
 
 def extract(
@@ -156,8 +179,11 @@ def extract(
         job.begin()
         total, seen = waiting(connection, by_model=how.by_model), 0
         try:
+            barren = 0
             for count, batch in enumerate(job.batches(hurry=hurry), 1):
-                job.look_through(batch, done)
+                barren = 0 if job.look_through(batch, done) else barren + 1
+                if barren == BARREN:
+                    raise ReplyUnusable(f"{how.name} answers, and none of {barren} answers in a row can be used.")
                 seen += len(batch.waiting)
                 progress("messages looked through", seen, max(total, seen))
                 if count == most_batches:
@@ -166,7 +192,7 @@ def extract(
             if (clock() - job.asked_at).total_seconds() >= 0.9 * SECONDS:
                 job.note_slow()
             _unavailable(connection, path, failed, clock())
-        except EndpointError as failed:
+        except (EndpointError, ReplyUnusable) as failed:
             _unavailable(connection, path, failed, clock())
     done.unasked = waiting(connection, by_model=how.by_model)
     return done
@@ -226,7 +252,7 @@ class _Job:
         self._secret = secret
         self._clock = clock
         self._cursor = cursor_of(by_model=how.by_model)
-        self._unwritten_calls = 0
+        self._unwritten_calls = self._calls = self._days = 0
         self.asked_at = clock()
         self._learned_under = "" if how.completer is None else f"chat:{how.completer.endpoint or how.completer.name}"
 
@@ -240,7 +266,8 @@ class _Job:
         """Try again what could not be read back some days ago; tell the completer what its server was known to want."""
         connection, now = self._connection, self._clock()
         cursor = self._cursor
-        again, _, day = (cursors.get(connection, cursor + AGAIN) or "").partition(" ")
+        again, day, days = [*(cursors.get(connection, cursor + AGAIN) or "").split(), "", "", ""][:3]
+        self._days = int(days) if days.isdigit() else 0
         if again and day != now.date().isoformat():
             with self._writing():
                 if int(again) < _position(cursors.get(connection, cursor)):
@@ -286,13 +313,13 @@ class _Job:
         citable = {one.id for one in fitting if one.whole}
         shown = [row for row in shown if row[0] <= fitting[-1].id and row[3] == 0 and row[0] in live]
         utterances = [
-            _utterance(number, live[row_id], at, content_key, first.session, row_id in citable)
+            _utterance(number, live[row_id], at, content_key, first.session, row_id in citable, self._clock())
             for number, (row_id, at, content_key, _) in enumerate(shown, 1)
         ]
         return _Batch(fitting, utterances, {one.id for one in fitting if one.id not in live})
 
-    def look_through(self, batch: _Batch, done: Done) -> None:
-        """One batch from its text to its commit."""
+    def look_through(self, batch: _Batch, done: Done) -> bool:
+        """One batch from its text to its commit; False where something was asked and no answer could be used."""
         cursor = self._cursor
         start = cursors.get(self._connection, cursor)
         answer = self.claimed(batch)
@@ -308,18 +335,25 @@ class _Job:
                 events.add(
                     self._connection, "extract_error", now, source=self._how.name, scope=batch.scope, detail=said
                 )
-            read = [one for one in batch.waiting if one.id not in batch.unread]
-            utterances = [(one.content_key, one.at) for one in read]
+            again = {*batch.unread, *(answer.left if self._days < DAYS else ())}
+            standing = passages.standing(self._connection, [one.content_key for one in batch.waiting])
+            utterances = [
+                (one.content_key, one.at)
+                for one in batch.waiting
+                if one.id not in again and one.content_key in standing  # what was forgotten meanwhile leaves no trace
+            ]
             evidence.note_extracted(self._connection, utterances, by_model=self._how.by_model)
-            if batch.unread and cursors.get(self._connection, cursor + AGAIN) is None:
-                again = f"{min(batch.unread) - 1} {now.date().isoformat()}"
-                cursors.put(self._connection, cursor + AGAIN, again, now)
+            if again and cursors.get(self._connection, cursor + AGAIN) is None:
+                note = f"{min(again) - 1} {now.date().isoformat()} {self._days + 1}"
+                cursors.put(self._connection, cursor + AGAIN, note, now)
             cursors.advance(self._connection, cursor, start, str(batch.waiting[-1].id), now)
             self._note_learned(now)
-            if self._how.completer is not None:
+            is_barren = bool(answer.left) and len(answer.left) == len(batch.citable)
+            if self._how.completer is not None and not is_barren:
                 _available(self._connection, self._how.name, now)
         done.facts += outcomes["fact"]
         done.proposed += outcomes["proposed"]
+        return not is_barren
 
     def claimed(self, batch: _Batch) -> _Answer:
         """What the extractor claims; nobody is asked about greetings."""
@@ -331,12 +365,23 @@ class _Job:
         return facts.live(self._connection, [batch.scope, SHARED])
 
     def ask(self, batch: _Batch, known: Sequence[Fact]) -> _Answer:
-        """What the extractor claims. An answer that cannot be used is asked for once more, then by halves, and so is one
-        with more facts than fit; what cannot be used even so is left, and counted. Raises EndpointDown, EndpointError."""
+        """What the extractor claims. Raises EndpointDown, EndpointError."""
         completer = self._how.completer
         if completer is None:
             return _Answer(marked.marked(batch.utterances))
-        for _ in range(TRIES):
+        self._calls = 0
+        answer = self._got(batch, known, completer, TRIES)
+        if answer.refused["unusable"] and not batch.is_one and len(answer.left) < len(batch.citable):
+            self.note_slow()  # less of it at once is what it can do
+        return answer
+
+    def _got(self, batch: _Batch, known: Sequence[Fact], completer: Completer, tries: int) -> _Answer:
+        """An answer that cannot be used is asked for once more, then by halves down to what is to blame, and so is one
+        with more facts than fit. What cannot be used even so is left, and counted."""
+        for _ in range(tries):
+            if self._calls >= MOST_CALLS:
+                break
+            self._calls += 1
             try:
                 answer = self._asked(batch, known, completer)
             except ReplyUnusable:
@@ -344,17 +389,11 @@ class _Job:
             if not answer.refused["left_out"] or batch.is_one:
                 return answer
             break
-        if batch.is_one:
-            return _Answer(refused=Counter({"unusable": 1}))
+        if batch.is_one or self._calls >= MOST_CALLS:
+            return _Answer(refused=Counter({"unusable": 1}), left=set(batch.citable))
         both = _Answer()
         for half in batch.halves():
-            try:
-                answer = self._asked(half, known, completer)
-            except ReplyUnusable:
-                both.refused["unusable"] += 1
-            else:
-                both.candidates += answer.candidates
-                both.refused += answer.refused
+            both += self._got(half, known, completer, 1)
         return both
 
     def _asked(self, batch: _Batch, known: Sequence[Fact], completer: Completer) -> _Answer:
@@ -418,8 +457,13 @@ def _runs(found: Sequence[Waiting]) -> Iterator[list[Waiting]]:
         yield list(run)
 
 
-def _utterance(number: int, live: Live, at: int, content_key: bytes, session: str, is_citable: bool) -> Utterance:
+def _utterance(
+    number: int, live: Live, at: int, content_key: bytes, session: str, is_citable: bool, now: datetime
+) -> Utterance:
     message = live.message
+    # Where this machine's clock is behind, the log knows better when it was said; far in the future the log's clock is wrong.
+    logged = live.logged_at if not message.dated else None
+    is_logged = logged is not None and EARLIEST <= logged <= now + BEHIND
     is_citable = is_citable and message.origin == "owner"
     return Utterance(
         number,
@@ -427,8 +471,8 @@ def _utterance(number: int, live: Live, at: int, content_key: bytes, session: st
         message.origin,
         message.author,
         live.text if is_citable else cut(live.text, CONTEXT_LENGTH),
-        passages.from_ms(at),
-        message.dated,
+        logged if logged is not None and is_logged else passages.from_ms(at),
+        message.dated or is_logged,
         session,
         message.scope,
         content_key,
@@ -447,14 +491,22 @@ def _grounded(ruling: gate.Ruling, exists: Callable[[str], bool]) -> gate.Ruling
     return replace(ruling, confidence=max(0.0, ruling.confidence - LOWERED))
 
 
+BEHIND: Final = timedelta(days=3 * 365)
+"""How far this machine's clock may be behind the log's."""
+
+
 def _may_say_something(text: str) -> bool:
     return length_in_letters(text) >= SHORTEST and not is_trivial(text)
 
 
+_NUMBERS = re.compile(r"\b\d+(?:\.\d+)? s\b|\d+ times|of \d+ answers")
+
+
 def _unavailable(connection: apsw.Connection, path: Path, why: ClawmarkError, now: datetime) -> None:
-    """One event while it lasts, whatever the reason is called today."""
+    """One event for each reason while it lasts; the numbers in it may differ."""
     last = events.last_of(connection, "extract_unavailable", "extract_available")
-    if last is None or last.event_type != "extract_unavailable":
+    is_known = last is not None and last.event_type == "extract_unavailable"
+    if last is None or not is_known or _NUMBERS.sub("", last.detail or "") != _NUMBERS.sub("", str(why)):
         with transaction(connection, path):
             events.add(connection, "extract_unavailable", now, source="extract", detail=str(why))
 

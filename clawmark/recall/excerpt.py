@@ -33,12 +33,14 @@ WINDOW_SOURCE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """A passage whose text is there now. `message` says who and when as the row does."""
+    """A passage whose text is there now. `message` says who and when as the row does; logged_at: when its log says that
+    it was said, None = it does not."""
 
     passage_id: int
     text: str
     message: Message
     source: str
+    logged_at: datetime | None = None
 
 
 class Reader:
@@ -140,13 +142,16 @@ class Reader:
         if digest(message.text) != ref.text_hash:
             return None
         at = passages.from_ms(ref.at)
+        logged_at = message.at if message.dated else None
         message = replace(message, origin=ref.origin, author=ref.author, at=at, dated=ref.dated, note="")
         parts = self._parts(ref.text_hash, message)
         if parts is None:
             return None
         if ref.recipe != clean.RECIPE:
-            return Live(ref.passage_id, cut("\n".join(parts), WINDOW_SOURCE), message, ref.source)
-        return Live(ref.passage_id, parts[ref.part], message, ref.source) if ref.part < len(parts) else None
+            return Live(ref.passage_id, cut("\n".join(parts), WINDOW_SOURCE), message, ref.source, logged_at)
+        if ref.part >= len(parts):
+            return None
+        return Live(ref.passage_id, parts[ref.part], message, ref.source, logged_at)
 
     def _parts(self, text_hash: bytes, message: Message) -> list[str] | None:
         """A message cleaned and split; None when nothing of it may be kept. A long one is asked for part by part, and

@@ -65,16 +65,22 @@ def of(connection: apsw.Connection, scope: str, key: str, value: str | None = No
     return [Evidence(content_key, from_ms(at), session) for content_key, at, session in found]
 
 
-def move(connection: apsw.Connection, scope: str, key: str, value: str, to_key: str, to_value: str) -> None:
-    """The statement is stored under another key, or in other words; what it rests on goes along."""
+Statement = tuple[str, str, str]
+"""Scope, key and value."""
+
+
+def move(connection: apsw.Connection, old: Statement, new: Statement) -> None:
+    """A statement is stored in another place, or in other words; what it rests on goes along."""
+    places = [(scope, key, value_hash(value)) for scope, key, value in (old, new)]
+    if places[0] == places[1]:
+        return
     connection.execute(
         "INSERT OR IGNORE INTO evidence (scope, key, value_hash, content_key, said_at, session, is_gone)"
-        " SELECT scope, ?4, ?5, content_key, said_at, session, is_gone FROM evidence"
+        " SELECT ?4, ?5, ?6, content_key, said_at, session, is_gone FROM evidence"
         " WHERE scope = ?1 AND key = ?2 AND value_hash = ?3",
-        (scope, key, value_hash(value), to_key, value_hash(to_value)),
+        (*places[0], *places[1]),
     )
-    if (key, value_hash(value)) != (to_key, value_hash(to_value)):
-        remove(connection, scope, key, value)
+    remove(connection, *old)
 
 
 def remove(connection: apsw.Connection, scope: str, key: str, value: str | None = None) -> None:

@@ -39,7 +39,7 @@ from clawmark.store.db import (
     transaction,
     use_log,
 )
-from clawmark.store.tombstones import bury, bury_all, bury_stems, hashes
+from clawmark.store.tombstones import bury, bury_other, bury_stems, hashes, of_row
 from clawmark.text import cut, likeness
 
 WAIT_SECONDS: Final = 30.0
@@ -501,7 +501,8 @@ def _take_over(connection: apsw.Connection, path: Path, now: datetime, counts: C
     if kept is None:
         return ""
     tombstones = [row for row in kept.tombstones if sidecar.is_usable("tombstones", row)]
-    bury_all(connection, [(row["hash"], row["kind"], row["created_at"], row["expires_at"]) for row in tombstones])
+    for row in tombstones:
+        bury_other(connection, of_row(row))
     events.number_behind(connection, kept.stamp + 1)  # a recovery takes its rows from whichever is later
     secret = keyfile.known(keyfile.key_path(path))
     said = ""

@@ -241,6 +241,7 @@ BELIEF = (
         scope TEXT PRIMARY KEY,
         before TEXT NOT NULL
     ) WITHOUT ROWID""",
+    "CREATE INDEX streams_by_newest ON streams (newest)",
 )
 
 MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((2, SPINE), (3, ENGINE), (4, LOGS), (5, HOSTS), (6, BELIEF))

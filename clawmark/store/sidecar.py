@@ -238,7 +238,7 @@ def is_usable(table: str, row: Row) -> bool:
         if table == "deleted_sessions":
             return all(isinstance(row[column], str) for column in TABLES[table])
         if table == "tombstones":
-            return isinstance(row["hash"], bytes) and isinstance(row["kind"], str)
+            return isinstance(row["hash"], bytes) and isinstance(row["kind"], str) and "created_at" in row
         is_said = facts.is_said(*(row[column] for column in ("key", "scope", "value", "source", "confidence")))
         return is_said and row["is_deleted"] in (0, 1)
     except (KeyError, apsw.CorruptError):

@@ -72,7 +72,7 @@ def key_hash(secret: bytes, scope: str, key: str) -> bytes:
 Buried = tuple[bytes, str, str, str | None]
 """Hash, kind, created_at, expires_at."""
 Row = dict[str, Any]
-"""The same by name, as a sidecar has it."""
+"""The same by name, as a sidecar has it; one of an earlier version may lack the last."""
 
 
 def bury(connection: apsw.Connection, kind: str, hashed: bytes, at: datetime, until: datetime | None = None) -> bool:
@@ -93,22 +93,27 @@ def _written(at: datetime) -> str:
     return at.astimezone(UTC).isoformat()
 
 
-def bury_all(connection: apsw.Connection, others: Iterable[Buried]) -> None:
-    """Tombstones of another file, as `buried` gives them."""
-    for hashed, kind, at, until in others:
-        bury(connection, kind, hashed, time_of(at), None if until is None else time_of(until))
+def of_row(row: Row) -> Buried:
+    return row["hash"], row["kind"], row["created_at"], row.get("expires_at")
+
+
+def bury_other(connection: apsw.Connection, other: Buried) -> bool:
+    """`bury` a tombstone of another file."""
+    hashed, kind, at, until = other
+    return bury(connection, kind, hashed, time_of(at), None if until is None else time_of(until))
 
 
 def latest(others: Iterable[Row]) -> dict[bytes, Row]:
     """Rows of tombstones by their hash; of several with one hash what `bury` would make of them."""
     found: dict[bytes, Row] = {}
     for row in others:
-        known = found.get(row["hash"], row)
-        ends = known["expires_at"], row["expires_at"]
-        found[row["hash"]] = {
-            **row,
-            "created_at": max(known["created_at"], row["created_at"], key=time_of),
-            "expires_at": None if None in ends else max(ends, key=time_of),
+        hashed, kind, at, end = of_row(row)
+        *_, known_at, known_end = of_row(found.get(hashed, row))
+        found[hashed] = {
+            "hash": hashed,
+            "kind": kind,
+            "created_at": max(known_at, at, key=time_of),
+            "expires_at": None if known_end is None or end is None else max(known_end, end, key=time_of),
         }
     return found
 
