@@ -260,8 +260,8 @@ class HttpCompleter:
             return False
         choices = answer.body.get("choices") if isinstance(answer.body, dict) else None
         takes = 200 <= answer.status < 300 and isinstance(choices, list)
-        if not takes:
-            self._endpoint.failed()
+        if not takes and (200 <= answer.status < 300 or answer.status in _ABOUT_THE_REQUEST):
+            self._endpoint.failed()  # who asks takes such answers for a server that is well
         return takes
 
     def _completed(self, system: str, user: str, schema: Mapping[str, Any], most_tokens: int, seconds: float) -> str:

@@ -134,6 +134,11 @@ _ALSO_CALLED: Final = {
     "units": p.Phrases("units, unit, einheiten, unidades, unités, unità, eenheden"),
     "dentist": p.Phrases("dentist, zahnarzt, zahnärztin, dentista, dentiste, tandarts, стоматолог"),
     "dob": p.Phrases("birthday, born"),
+    "wedding": p.Phrases("wedding, married, marry, hochzeit, heiraten, boda, mariage, matrimonio, casamento, bruiloft, trouwen, свадьба"),
+    **dict.fromkeys(
+        ("sibling", "siblings"),
+        p.Phrases("sibling*, sister*, brother*, geschwister, schwester*, bruder, brüder, herman*, frère*, sœur*, fratell*, sorell*"),
+    ),
 }
 """Words of keys as they are said, where the table of `phrases` has none."""
 
@@ -192,8 +197,10 @@ def bears(key: str, value: str, text: str) -> bool:
     typed = typed_of(text) or ""
     if any(not _DENYING[word].within(words_of(typed), typed) for word in denying):
         return False
-    if not claim.about_the_owner or not (_HARMFUL & words or any(one.within(list(words)) for one in _KIN)):
-        return not _is_of_another(claim, words, text)
+    kin = {word for word in words if any(one.within([word]) for one in _KIN)}
+    if not claim.about_the_owner or not (_HARMFUL & words or kin == words):
+        told = all(any(_is_word(one, said, typed) for said in words_of(typed)) for one in kin)
+        return told and not _is_of_another(claim, words, text)
     return fits(key, value, text) or _is_introduced(claim, text)
 
 
@@ -205,11 +212,14 @@ _HARMFUL: Final = frozenset(
     name nickname surname birthday birthdate dob birth born birthyear birthplace age nationality citizenship ethnicity gender sex
     sexuality pronouns religion faith church politics party allergy allergies allergen allergens intolerance intolerances health illness
     disease diseases condition conditions diagnosis diagnoses symptom symptoms disability disorder medication medications medicine
-    pregnancy pregnant wife husband spouse partner girlfriend boyfriend fiance fiancee family mother father parent parents sister
-    brother sibling siblings son daughter child children kid kids married divorced widowed anniversary wedding edad salary income debt
+    pregnancy pregnant spouse fiance fiancee family parent parents sibling siblings edad married divorced widowed wedding salary income debt
     """.split()
 )
 _TABLED: Final = frozenset(word for one in RELATIONS for word in one.concepts)
+
+
+_VAGUE: Final = frozenset("likes like love loves interest interests hobby hobbies activity hometown origin avoid answers".split())
+"""What may be said of a thing that is something else as well."""
 
 
 def _is_of_another(claim: Claim, words: frozenset[str], text: str) -> bool:
@@ -222,7 +232,7 @@ def _is_of_another(claim: Claim, words: frozenset[str], text: str) -> bool:
         for sentence in sentences_of(typed)
         for mention in _mentions(claim, sentence, is_spelled_as_a_name(claim.written, text))
     ]
-    return any(told) and not any(words & one for one in told)
+    return any(one - _VAGUE for one in told) and not any(words & one for one in told)
 
 
 def _is_introduced(claim: Claim, text: str) -> bool:
@@ -532,7 +542,7 @@ def _stands_before(word: str, before: _Part, prefix: str) -> bool:
         if not _is_word(word, said):
             continue
         between = [one for one in before.words[index + 1 :] if one not in _ARTICLES and one not in p.OFTEN]
-        if all(one in _LINKS for one in between):
+        if all(one in _LINKS for one in between) and (not between or not index or before.words[index - 1] not in p.SUBJECTS):
             return True
         last = next((one for one in reversed(between) if one not in _PLACING), "")
         if len(between) <= MOST_OF_A_HEAD and last in _COPULAS and p.SUBJECTS.isdisjoint(between):

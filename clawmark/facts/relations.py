@@ -69,12 +69,16 @@ _STRAY: Final = frozenset(
     """.split()
 )
 _JOINED: Final = frozenset("and or without und oder ohne y o sin et ou sans e senza sem en of zonder и или без".split())
+_TOWNS: Final = frozenset(("rio de janeiro",))
+"""Whose names have a month."""
 MOST_OF_A_NAME = 4
 
 
 def _is_free(filler: Filler) -> bool:
     """No time, and nothing of a second phrase."""
     words = filler.words
+    if filler.text in _TOWNS:
+        return True
     if _TIME.within(words, filler.text if filler.spaceless else "") or not MONTHS.keys().isdisjoint(words):
         return False
     return bool(words) and _STRAY.isdisjoint(words)
@@ -385,7 +389,7 @@ RELATIONS: Final = (
     _relation(_BIRTH, a_day, "born, geboren, nací, né, née, nato, nata, nasci, родился, родилась, 出生于", "on am el le il em op the"),
     _relation(f"{_BIRTH} year birthyear", a_year,
               "born, geboren, nací, né, née, nato, nata, nasci, родился, родилась", "in im en nel em"),
-    _relation("age", an_age, _I_AM.replace("soy", "tengo").replace("je suis", "j ai").replace("sono", "ho").replace("sou", "tenho")
+    _relation("age edad alter", an_age, _I_AM.replace("soy", "tengo").replace("je suis", "j ai").replace("sono", "ho").replace("sou", "tenho")
               + ", i just turned, i turned, мне, 我今年, 今年", "",
               "", "years year jahre años ans anni anos jaar лет года год old from 岁 歲 歳 살 btw fyi now so and but tho though"),
     _relation("employer company workplace organisation organization", a_name,
@@ -412,7 +416,8 @@ RELATIONS: Final = (
               "answer, reply, respond, answers, replies, responses, keep answers, keep replies, keep it, be, antworte, antworte immer, "
               "sei, responde, réponds, rispondi, responda, antwoord, отвечай"),
     _relation("allergy allergies allergen allergens intolerance intolerances", anything,
-              "allergic to, intolerant to, allergisch gegen, allergisch auf, alérgico a, alérgica a, alérgico al, alérgica al, allergique "
+              "allergic to, intolerant to, intolerante a, intolerante al, intolérant au, intolérante au, "
+              "allergisch gegen, allergisch auf, alérgico a, alérgica a, alérgico al, alérgica al, allergique "
               "à, allergique aux, allergique au, allergico a, allergica a, allergico alle, allergica alle, allergico ai, allergica ai, "
               "allergico al, allergica al, alérgico ao, alérgica ao, allergisch voor, аллергия на, 我对, 对"),
     _relation("allergy allergies allergen allergens", anything, "", behind=r"\s*(?:アレルギー|のアレルギー| ?알레르기|에 알레르기|过敏|過敏)"),
