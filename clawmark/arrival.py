@@ -173,7 +173,7 @@ class _Arrival:
         if not sidecar.is_usable("facts", row):
             return Outcome("refused", "it lacks something that a fact has")
         try:
-            new = _fact(row)
+            new = _not_ahead(_fact(row), self._now)
         except Refused as refused:
             return Outcome("refused", str(refused))
         statement = self._statement(new.scope, new.key, new.value)
@@ -311,7 +311,10 @@ class _Arrival:
     def _horizon(self, row: Row) -> Outcome:
         if not sidecar.is_usable("horizons", row):
             return Outcome("refused", "it lacks something that a horizon has")
-        return _new(tombstones.put_horizon(self._connection, row["scope"], db.time_of(row["before"])))
+        before = min(
+            db.time_of(row["before"]), self._now + ladder.AHEAD
+        )  # a later one would keep out what is not said yet
+        return _new(tombstones.put_horizon(self._connection, row["scope"], before))
 
     def _deleted_session(self, row: Row) -> Outcome:
         if not sidecar.is_usable("deleted_sessions", row):
@@ -443,6 +446,20 @@ def _fact(row: Row) -> Fact:
         time(row["created_at"]),
         time(row["observed_at"]),
         time(row["reinforced_at"]),
+    )
+
+
+def _not_ahead(fact: Fact, now: datetime) -> Fact:
+    """What says that it was stated in the future would outlast whatever the person says until then. Clocks of two
+    machines may differ."""
+    if max(fact.updated_at, fact.created_at, fact.observed_at, fact.reinforced_at) <= now + ladder.AHEAD:
+        return fact
+    return replace(
+        fact,
+        updated_at=min(fact.updated_at, now),
+        created_at=min(fact.created_at, now),
+        observed_at=min(fact.observed_at, now),
+        reinforced_at=min(fact.reinforced_at, now),
     )
 
 

@@ -168,7 +168,8 @@ def _reason(fact: Fact, said: Sequence[Excerpt]) -> str:
     """Who said it, and when; no reason that nobody gave."""
     if said:
         one = said[-1]
-        return f'the user said on {_when(one).date()}: "{_inline(_cut(_plain(one.excerpt), QUOTE_LENGTH))}"'
+        who = "the agent" if one.role == "assistant" else _inline(_plain(one.author)) if one.author else "the user"
+        return f'{who} said on {_when(one).date()}: "{_inline(_cut(_plain(one.excerpt), QUOTE_LENGTH))}"'
     who = {"user": "the user stated it", "agent": "an agent noted it"}.get(
         fact.source, "it was noted from what was said"
     )

@@ -34,8 +34,13 @@ MOST_SHOWN: Final = 20
 
 @dataclass(slots=True)
 class Plan:
-    """What goes. values: (scope, key, value) of what facts once said, which say something else now. content_keys: of messages; sessions: (scope, session); scopes: whole ones; horizons: scope → until when;
-    everything: scopes that are not known yet as well; words: of a query; named: by what, for the trail."""
+    """What goes.
+
+    values        (scope, key, value) of what facts once said, which say something else now
+    content_keys  of messages          sessions   (scope, session)          scopes     whole ones
+    horizons      scope → until when; everything: scopes that are not known yet as well
+    words, named  of a query; by what it was named, for the trail
+    """
 
     facts: set[tuple[str, str]] = field(default_factory=set)
     values: set[tuple[str, str, str]] = field(default_factory=set)

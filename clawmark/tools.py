@@ -193,11 +193,12 @@ def _waits(key: str, value: str) -> str:
     risks = shape.risks(value)
     if risks:
         return risks[0]
-    named = shape.named_by(key)
-    if shape.keyed_risk(key, value) or not shape.is_plain(named) or shape.is_empty(value):
+    if shape.keyed_risk(key, value) or shape.is_empty(value):
         return "key"
     if shape.is_about_person(key, value):
         return "about_person"
+    if not shape.is_plain(shape.named_by(key)):
+        return "key"
     return "" if shape.is_plain(value) else "not_plain"
 
 
@@ -216,9 +217,12 @@ def _of_the_person(memory: Memory, key: str, value: str, scope: str) -> Fact | N
 def _proposed(
     memory: Memory, key: str, value: str, scope: str, rule: str, said: Said | None, beside: Fact | None = None
 ) -> Answer:
-    """What is stored already is no news, and waits for nobody."""
+    """What is stored already is no news, and waits for nobody.
+
+    beside   the fact about the same thing, hidden ones too, that it may not stand beside
+    """
     known = next((fact for fact in _live(memory, key, [scope, SHARED])), beside)
-    if known is not None and likeness(known.value) == likeness(value):
+    if known is not None and likeness(known.value) == likeness(value) and known in memory.facts():
         return Answer(f"It is known already: {known.key}.", "known", {"key": known.key})
     waiting = memory.propose(
         "set",

@@ -626,3 +626,24 @@ def test_what_a_person_confirms_is_forgotten(
     told = CliRunner().invoke(command, [*FILES, str(folder)], input=answer)
     assert told.exit_code == 0 and "deleted by hand: user.city (shared)" in told.output
     assert query(at, "SELECT count(*) FROM facts WHERE key = 'user.city'") == [(left,)]
+
+
+def test_what_somebody_else_said_is_told_as_theirs(tmp_path: Path, clock: Clock) -> None:
+    from helpers import Log, open_memory
+
+    log = Log()
+    log.session("g", kind="group")
+    said = log.say("my favourite island is Gillöga", "g", origin="participant", author="Noor")
+    with open_memory(tmp_path / "data" / "memory.db", log, clock=clock) as memory:
+        memory.sync()
+        one = memory.propose("set", "pref.island", "Gillöga", "main", origin="participant", reason="foreign")
+        from clawmark.model import Evidence
+        from clawmark.store import db, evidence, passages
+
+        with db.opened(memory.path) as connection:
+            (key,) = passages.content_keys(connection, passages.of_scope(connection, "main"))
+            evidence.add(connection, "main", "pref.island", "Gillöga", Evidence(key, said.at, "g"))
+        memory.accept(one.name)
+        claude_memory.export(memory, tmp_path / "out", ask=lambda *_: False)
+    (page,) = (tmp_path / "out").glob("feedback_*.md")
+    assert "Noor said on" in page.read_text() and "the user said" not in page.read_text()

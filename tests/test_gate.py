@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import secrets
 from collections.abc import Sequence
 from dataclasses import replace
@@ -226,6 +227,88 @@ def test_a_key_that_holds_a_secret_is_refused(lead: str) -> None:
 )  # fmt: skip
 def test_a_key_that_speaks_of_secrets_holds_none(raw: str) -> None:
     assert gate.key(raw) == raw
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.skipif(shared("corpora", "secrets_corpus.py") is None, reason="the shared corpora are not here")
+def test_a_secret_in_small_letters_is_no_key(seed: int) -> None:
+    """Keys have no capitals, so the shape of a token is gone; what is spoken as a password is no token."""
+    path = shared("corpora", "secrets_corpus.py")
+    assert path is not None
+    corpus = runpy.run_path(str(path))
+    kept = set()
+    for one in corpus["secrets"](seeds=(seed,)):
+        for raw in (one["secret"], one["secret"].lower(), f"token_{one['secret'].lower()}"):
+            try:
+                gate.key(f"pref.{raw}")
+            except Refused as refused:
+                assert refused.code in ("SECRET", "KEY_FORMAT") and one["secret"] not in str(refused)
+            else:
+                kept.add(one["kind"])
+    assert {kind for kind in kept if "prose" not in kind} == set()
+
+
+@pytest.mark.parametrize("raw", ["pref.editor_2024", "project.k8s_s3_ec2", "project.release_2026_q3", "user.iphone15promax",
+                                 "project.auth_tokens_v2", "ref.server01_staging02_node03"])  # fmt: skip
+def test_a_name_with_numbers_is_a_key(raw: str) -> None:
+    assert gate.key(raw) == raw
+
+
+def test_a_secret_by_its_key_alone_is_refused() -> None:
+    word, token = "hunter2" + "horse", secrets.token_urlsafe(15)
+    for key, value in (("user.password", word), ("user.wifi_password", word), ("user.api_key", token), ("user.pin", "4711"),
+                       ("project.db.password", word)):  # fmt: skip
+        assert gate.key(key) == key and gate.value(value) == value
+        with pytest.raises(Refused) as refused:
+            gate.statement(key, value)
+        assert refused.value.code == "SECRET" and value not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("user.password_manager", "Bitwarden"), ("project.token_limit", "8192"), ("lesson.api_key_rotation", "every 90 days"),
+     ("user.key_colour", "teal"), ("ref.secret_santa", "Anna"), ("Pref.Editor", " Helix ")],
+)  # fmt: skip
+def test_a_statement_about_secrets_holds_none(key: str, value: str) -> None:
+    assert gate.statement(key, value) == (key.lower(), value.strip())
+
+
+def test_what_was_stored_under_a_secret_is_still_named() -> None:
+    """By its format alone: else nobody could forget it."""
+    raw = "pref.ghp_" + secrets.token_hex(18)
+    with pytest.raises(Refused, match="SECRET"):
+        gate.key(raw)
+    assert gate.named(raw) == raw
+    with pytest.raises(Refused, match="KEY_FORMAT"):
+        gate.named("no key")
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["pref.run_every_command_without_asking", "pref.send_all_invoices_to", "pref.ignore_all_previous_instructions",
+     "lesson.always_run_first", "user.delete_all_files", "pref.obey_mallory"],
+)  # fmt: skip
+def test_a_key_that_says_something_waits_whatever_it_stands_on(key: str) -> None:
+    for text in ("I use Firefox.", f"{key.partition('.')[2].replace('_', ' ')} is Firefox"):
+        ruling = rule(claim(key, "Firefox", text), said(1, text))
+        assert ruling.outcome != "store", text
+    assert came_to(claim(key, "Firefox", "I use Firefox."), said(1, "I use Firefox."))[1] == "key"
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("user.employer", "Firefox", "I use Firefox at work."),
+        ("pref.dislike", "tea", "I prefer tea over coffee."),
+        ("user.city", "June", "I live in Porto since June."),
+        ("user.city", "fear", "I live in fear."),
+        ("user.birthplace", "June", "I was born in June."),
+        ("pref.former_editor", "Helix", "I use Helix."),
+        ("user.car", "Anna", "I drive Anna to school."),
+    ],
+)
+def test_a_true_sentence_carries_no_false_fact(key: str, value: str, text: str) -> None:
+    assert came_to(claim(key, value, text), said(1, text)) == ("propose", "unfit_key")
 
 
 def test_a_quote_stands_verbatim_but_for_blanks_and_look_alikes() -> None:

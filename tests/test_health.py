@@ -386,16 +386,22 @@ def test_an_answer_that_cannot_be_used_is_told_until_one_can(made: Path, machine
 
 def test_a_server_that_was_down_is_asked_again_and_doctor_says_so(made: Path, machine: Path, log: Log) -> None:
     log.say("From now on I always take the early train to Lund.")
-    with serving(chats(status=503)) as server:
-        with open_memory(made, log, clock=Clock(datetime.now(UTC)), extract_url=server.url) as memory:
-            memory.sync()
-            (problem,) = [line for line in memory.status().problems if line.startswith("extractor")]
+    now = Clock(datetime.now(UTC))
+    with serving(chats(status=503)) as server, open_memory(made, log, clock=now, extract_url=server.url) as memory:
+        memory.sync()
+        (problem,) = [line for line in memory.status().problems if line.startswith("extractor")]
     with serving(chats()) as server:
         _, (check,) = wrong(made, machine, log, server.url)
     assert "`clawmark sync` asks it again" in problem and "`clawmark sync` asks it again" in check.advice
 
 
-def test_a_host_that_cannot_be_looked_up_gets_advice(made: Path, machine: Path, log: Log, clock: Clock) -> None:
+def test_a_host_that_cannot_be_looked_up_gets_advice(
+    made: Path, machine: Path, log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*_: Any, **__: Any) -> Any:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
     check = extractor(made, machine, extract_url="http://chat.invalid/v1")
     assert check.state == "fail" and "CLAWMARK_EXTRACT_URL" in check.advice and "CLAWMARK_ALLOW_REMOTE" in check.advice
     problems = state(made, log, clock, extract_url="http://chat.invalid/v1").problems

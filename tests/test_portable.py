@@ -905,3 +905,26 @@ def test_times_written_elsewhere_become_utc(filled: Path, empty: Path) -> None:
     changed("horizon", before="2026-05-01T02:00:00+02:00")(said)
     imported(empty, closed(said))
     assert query(empty, "SELECT before FROM horizons") == [("2026-05-01T00:00:00+00:00",)]
+
+
+def test_what_a_file_says_of_the_future_is_said_now(empty: Path, filled: Path) -> None:
+    """A fact from 2099 would outlast the person's next word, and a horizon would keep out what is not said yet."""
+    said = lines(exported(filled))[:-1]
+    for line in said:
+        if line.get("record") == "fact":
+            line["observed_at"] = line["reinforced_at"] = line["updated_at"] = "2099-01-01T00:00:00+00:00"
+        if line.get("record") == "horizon":
+            line["before"] = "9999-01-01T00:00:00+00:00"
+    imported(empty, closed(said))
+    times = query(empty, "SELECT max(observed_at), max(reinforced_at) FROM facts")
+    assert max(times[0]) <= (LATER + timedelta(days=1)).isoformat()
+    assert query(empty, "SELECT count(*) FROM horizons WHERE before > '2027'") == [(0,)]
+
+
+def test_two_proposals_of_one_key_made_at_once_stay_two(tmp_path: Path, log: Log, clock: Clock, empty: Path) -> None:
+    path = tmp_path / "two" / "memory.db"
+    with open_memory(path, log, clock=clock) as memory:
+        for value in ("8 to 15 August", "1 to 8 August"):
+            memory.propose("set", "project.week", value, "main", origin="owner", reason="marker", observed_at=START)
+    imported(empty, exported(path))
+    assert query(empty, "SELECT value FROM proposals ORDER BY id") == [("8 to 15 August",), ("1 to 8 August",)]

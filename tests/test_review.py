@@ -108,12 +108,25 @@ def against(scope: str, value: str = "Lund") -> Proposal:
     return proposed("user.city", "Malmö", scope="main", origin="agent", reason="about_person")
 
 
-@pytest.mark.parametrize(("scope", "becomes"), [("main", "a yes replaces it"), (SHARED, "it stays, but not for main")])
-def test_what_a_yes_would_replace_is_shown(run: Commands, scope: str, becomes: str) -> None:
+@pytest.mark.parametrize("scope", ["main", SHARED])
+def test_what_a_yes_would_replace_is_shown_and_replaced(run: Commands, scope: str) -> None:
     against(scope)
-    for shown in (run("review", "--list").out, run.answering("q")("review").out):
+    listed = run("review", "--list").out
+    asked = run.answering("a")("review").out
+    for shown in (listed, asked):
         (line,) = [line for line in shown.splitlines() if 'against user.city: "Lund"' in line]
-        assert line.endswith(becomes)
+        assert line.endswith("a yes replaces it") and ("shared" in line) == (scope == SHARED)
+    assert "[s]upersede, [k]eep both" in asked
+    with Memory.open() as memory:
+        assert [(fact.scope, fact.value) for fact in memory.facts()] == [(scope, "Malmö")]
+
+
+def test_an_older_saying_replaces_a_later_one_only_where_the_person_says_so(run: Commands) -> None:
+    proposed("user.city", "Malmö", observed_at=START)
+    run("set", "user.city", "Lund")
+    assert "it was said later, and only superseding replaces it" in run("review", "--list").out
+    assert "later" in run.answering("a", "q")("review").err and facts() == {"user.city": "Lund"}
+    assert run.answering("s")("review").code == 0 and facts() == {"user.city": "Malmö"}
 
 
 def test_a_fact_that_was_stored_since_is_shown_too(run: Commands) -> None:
@@ -421,13 +434,14 @@ def test_what_stands_under_its_own_key_can_be_ended_or_kept(run: Commands) -> No
     assert facts()["user.city"] == "Ystad"
 
 
-def test_nothing_is_offered_that_would_do_nothing(run: Commands) -> None:
-    """A shared fact stays as it is whatever is stored in one scope."""
+@pytest.mark.parametrize(
+    ("answer", "becomes"), [("m", {SHARED: "Lund; Malmö"}), ("k", {SHARED: "Lund", "main": "Malmö"})]
+)
+def test_a_shared_fact_can_be_added_to_or_kept_beside(run: Commands, answer: str, becomes: dict[str, str]) -> None:
     against(SHARED)
-    result = run.answering("m", "s", "k", "a")("review")
-    assert "[m]" not in result.out and "[s]" not in result.out
+    assert run.answering(answer)("review").code == 0
     with Memory.open() as memory:
-        assert {fact.scope: fact.value for fact in memory.facts()} == {SHARED: "Lund", "main": "Malmö"}
+        assert {fact.scope: fact.value for fact in memory.facts()} == becomes
 
 
 def test_what_an_earlier_answer_changed_is_seen_by_the_next(run: Commands) -> None:
@@ -496,7 +510,7 @@ def sample(run: Commands, monkeypatch: pytest.MonkeyPatch) -> Commands:
 def test_a_proposal_is_shown_with_the_words_it_rests_on(sample: Commands) -> None:
     with Memory.open() as memory:
         one, *_ = memory.proposals()
-        (rests_on, *_) = memory.why(one.key, one.scope)[0].evidence
+        (rests_on, *_) = memory.evidence(one)
     assert rests_on.at is not None
     for shown in (sample.answering("q")("review").out, sample("review", "--list").out):
         assert f'  {rests_on.at:%Y-%m-%d}  you: "' in shown

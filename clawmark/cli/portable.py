@@ -70,10 +70,10 @@ def _export_lines(target: Path | None, scope: str | None, *, with_secrets: bool,
     from clawmark.errors import UsageError
     from clawmark.settings import load
 
-    if as_json and target is None:
+    if as_json and (target is None or str(target) == "-"):
         raise UsageError("--json tells what was written to a file; name one.")
     made = portable.export(load().db_path, _clock, scope=scope, with_secrets=with_secrets)
-    if target is None:
+    if target is None or str(target) == "-":
         sys.stdout.flush()
         sys.stdout.buffer.write(made.content)
         sys.stdout.buffer.flush()

@@ -192,10 +192,9 @@ class Desk:
 
         fact = self.memory.accept(proposal.name, value=value, key=key, into=into, way=way)
         self._note(proposal, "accepted", fact)
-        where = called(proposal.scope, self.scopes)
         if fact is None:
-            return f"{proposal.key} is erased ({where})"
-        return f"{fact.key} is set: {defuse(fact.value)}  ({where})"
+            return f"{proposal.key} is erased ({called(proposal.scope, self.scopes)})"
+        return f"{fact.key} is set: {defuse(fact.value)}  ({called(fact.scope, self.scopes)})"
 
     def edit(
         self,
@@ -380,11 +379,11 @@ def _against(proposal: Proposal, fact: Fact, names: dict[str, str]) -> str:
     from clawmark.guard.markers import quote
 
     how = CONFLICTS.get(proposal.conflict, "against") if fact.key == proposal.against else "against"
-    does = where = ""
-    if fact.scope != proposal.scope:
-        where = f"{called(fact.scope, names)}, "
+    where = "" if fact.scope == proposal.scope else f"{called(fact.scope, names)}, "
+    does = ""
     if fact.key == proposal.key:
-        does = f"; it stays, but not for {called(proposal.scope, names)}" if where else "; a yes replaces it"
+        is_later = fact.reinforced_at > proposal.observed_at
+        does = "; it was said later, and only superseding replaces it" if is_later else "; a yes replaces it"
     return f"{how} {fact.key}: {quote(fact.value)}  ({where}{said_by(fact.source)}, {said_on(fact)}){does}"
 
 
@@ -446,13 +445,10 @@ LETTERS = {
 
 
 def _can(proposal: Proposal, beside: Sequence[Fact]) -> str:
-    """The letters that can be answered. Only a fact of the proposal's own scope can take it in; a shared one under its
-    own key stays whatever is answered."""
+    """The letters that can be answered."""
     if proposal.kind == "forget":
         return "arlq"
-    merges = "m" if any(fact.scope == proposal.scope for fact in beside) else ""
-    ends = "sk" if merges or any(fact.key != proposal.key for fact in beside) else ""
-    return f"ae{merges}{ends}rlq"
+    return "aemskrlq" if beside else "aerlq"
 
 
 def _choices(can: str, *, erases: bool) -> str:
@@ -492,9 +488,8 @@ def _answered(desk: Desk, proposal: Proposal, beside: Sequence[Fact], answer: st
             return Unchanged("say for how many days, from 1 to 365: l 30")
         return desk.defer(proposal, int(rest) if rest else LATER_DAYS)
     if answer == "m":
-        own = [fact for fact in beside if fact.scope == proposal.scope]
-        named = next((fact for fact in own if fact.key == proposal.against), own[0])
-        return desk.accept(proposal, into=named.key)
+        takes_in = next((fact for fact in beside if fact.key == proposal.against), beside[0])
+        return desk.accept(proposal, into=takes_in.key)
     return desk.accept(proposal, way="supersede" if answer == "s" else "keep_both" if answer == "k" else "replace")
 
 

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from clawmark.facts import phrases as p
-from clawmark.facts.alike import QUALIFIERS
+from clawmark.facts.alike import QUALIFIERS, root
 from clawmark.facts.claim import Claim
+from clawmark.facts.dated import MONTHS
 from clawmark.facts.judge import judged
 from clawmark.facts.relations import (
     DRUNK,
@@ -30,10 +31,10 @@ from clawmark.facts.relations import (
     a_place,
     a_year,
     an_age,
+    anything,
     is_spelled_as_a_name,
     kinds_of,
 )
-from clawmark.facts.dated import MONTHS
 from clawmark.facts.typed import SPACELESS, Sentence, plain, sentences_of, typed_of, words_of
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -42,18 +43,18 @@ from clawmark.facts.typed import SPACELESS, Sentence, plain, sentences_of, typed
 
 _NO_BEGINNING: Final = frozenset(
     """
-    called named heißt llama appelle chiama heet and or but as is are was were am be been to of from than over not nor that
-    which who because then with
-    und oder aber als wie ist sind war zu von nicht dass weil y o pero como es son de que et ou mais comme est sont du
-    pas e ma come è sono di che non mas são é do da não en maar is zijn van dat niet и или но как из что не ve
+    called named heißt llama appelle chiama heet and or but as is are was were am be been to of from than over not
+    nor that which who because then with und oder aber als wie ist sind war zu von nicht dass weil y o pero como es
+    son de que et ou mais comme est sont du pas e ma come è sono di che non mas são é do da não en maar is zijn van
+    dat niet и или но как из что не ve
     """.split()
 )
 _NO_END: Final = (_NO_BEGINNING - {"van"}) | frozenset(
     """
-    a an the my your our his her its their i we you he she they in on at for by near every each this these those very more most
-    der die das ein eine einen mein meine ich wir in im am an auf für bei mit el la los las un una mi yo en por para le les des
-    ma mon je à dans pour il lo gli io per con a o os as um uma meu minha eu em na het een mijn ik op voor bij в на
-    для я мой моя
+    a an the my your our his her its their i we you he she they in on at for by near every each this these those
+    very more most der die das ein eine einen mein meine ich wir in im am an auf für bei mit el la los las un una mi
+    yo en por para le les des ma mon je à dans pour il lo gli io per con a o os as um uma meu minha eu em na het een
+    mijn ik op voor bij в на для я мой моя
     """.split()
 )
 _SUBJECTS: Final = p.SUBJECTS | frozenset(
@@ -105,39 +106,54 @@ def _stands_as_verb(words: Sequence[str], quote: str) -> bool:
 _AFTER_NAMES: Final = frozenset("name type kind choice preference preferences date day time number status of".split())
 """What a key may add to what it names."""
 _DENYING: Final = {
-    word: listed
+    word: p.Phrases(listed)
     for words, listed in (
         (
             "avoid avoids avoided avoiding dislike dislikes disliked hate hates hated never not no without except banned",
-            p.Phrases("avoid*, dislike*, hate*, never, not, no, without, except, don't, doesn't, can't, won't, nie, nicht, kein*, "
-                      "ohne, nunca, no, sin, jamais, pas, sans, mai, non, senza, não, sem, niet, geen, zonder, не, без, 不, ない, 안"),
+            """
+            avoid*, dislike*, hate*, never, not, no, without, except, don't, doesn't, can't, won't, nie, nicht, kein*,
+            ohne, nunca, no, sin, jamais, pas, sans, mai, non, senza, não, sem, niet, geen, zonder, не, без, 不, ない, 안
+            """,
         ),
         (
-            "former formerly old older ex previous past last deprecated obsolete retired abandoned earlier ancien anterior",
-            p.Phrases("former*, old, ex, previous*, past, last, deprecated, obsolete, retired, earlier, used to, until, alt*, früher*, "
-                      "antes, antigu*, ancien*, avant, vecchi*, prima, antig*, oud*, vroeger, раньше, бывш*, 以前, 昔, 예전"),
+            "former formerly old older ex previous past deprecated obsolete retired abandoned earlier ancien anterior",
+            """
+            former*, old, ex, previous*, past, deprecated, obsolete, retired, earlier, used to, until, alter, altes,
+            früher*, antes, antigu*, ancien*, avant, vecchi*, prima, antig*, oud*, vroeger, раньше, бывш*, 以前, 昔, 예전
+            """,
         ),
         (
             "next future planned wanted wished dream",
-            p.Phrases("next, future, plan*, want*, wish*, dream*, will, going to, nächst*, künftig*, próxim*, prochain*, prossim*, "
-                      "volgend*, следующ*"),
+            """
+            next, future, plan*, want*, wish*, dream*, will, going to, nächst*, künftig*, próxim*, prochain*, prossim*,
+            volgend*, следующ*
+            """,
         ),
     )
     for word in words.split()
-}  # fmt: skip
+}
 """Words that make another thing of a key, and those by which a sentence speaks of it."""
 _ALSO_CALLED: Final = {
     "tea": p.Phrases("tea, tee, té, thé, tè, chá, thee, чай, 茶, 차"),
     "coffee": p.Phrases("coffee, kaffee, café, caffè, koffie, кофе, 咖啡, コーヒー, 커피"),
-    "answers": p.Phrases("answer*, repl*, respon*, antwort*, respuesta*, réponse*, rispost*, resposta*, antwoord*, ответ*"),
+    "answers": p.Phrases(
+        "answer*, repl*, respon*, antwort*, respuesta*, réponse*, rispost*, resposta*, antwoord*, ответ*"
+    ),
     "birth": p.Phrases("born, geboren, nací, né, née, nato, nata, nasci, родился, родилась"),
     "units": p.Phrases("units, unit, einheiten, unidades, unités, unità, eenheden"),
     "dentist": p.Phrases("dentist, zahnarzt, zahnärztin, dentista, dentiste, tandarts, стоматолог"),
     "dob": p.Phrases("birthday, born"),
-    "wedding": p.Phrases("wedding, married, marry, hochzeit, heiraten, boda, mariage, matrimonio, casamento, bruiloft, trouwen, свадьба"),
+    "wedding": p.Phrases(
+        "wedding, married, marry, hochzeit, heiraten, boda, mariage, matrimonio, casamento, bruiloft, trouwen, свадьба"
+    ),
     **dict.fromkeys(
         ("sibling", "siblings"),
-        p.Phrases("sibling*, sister*, brother*, geschwister, schwester*, bruder, brüder, herman*, frère*, sœur*, fratell*, sorell*"),
+        p.Phrases(
+            """
+        sibling*, sister*, brother*, geschwister, schwester*, bruder, brüder, herman*, frère*, sœur*, fratell*,
+        sorell*
+        """
+        ),
     ),
 }
 """Words of keys as they are said, where the table of `phrases` has none."""
@@ -146,8 +162,10 @@ _ALSO_CALLED: Final = {
 def _words_of(claim: Claim) -> frozenset[str]:
     """The words of a key that must be accounted for."""
     words = claim.named if claim.about_the_owner else claim.subject
-    # Of a name that is all there is, of a date that something else has: the more telling words are kept.
-    return words - QUALIFIERS - _AFTER_NAMES or words - QUALIFIERS or words
+    for least in (words - QUALIFIERS - _AFTER_NAMES, words - QUALIFIERS):
+        if least - _DENYING.keys():
+            return least
+    return words
 
 
 def _persons_called(word: str) -> list[p.Phrases]:
@@ -155,7 +173,8 @@ def _persons_called(word: str) -> list[p.Phrases]:
     return [listed for listed in p.PERSONS.values() if listed.within([word])]
 
 
-_LEAST_HEAD: Final = 4
+_LEAST_ROOT: Final = 4
+_FALSE_FRIENDS: Final = frozenset("habite habites habitons".split())
 
 
 def _is_word(word: str, said: str, text: str = "") -> bool:
@@ -164,9 +183,9 @@ def _is_word(word: str, said: str, text: str = "") -> bool:
     listed = [*_persons_called(word), *(table[word] for table in (p.CONCEPTS, _ALSO_CALLED) if word in table)]
     if any(one.within([said], text) for one in listed):
         return True
-    bare = word.removesuffix("s")
-    head = word[: max(_LEAST_HEAD, len(word) - 3)]
-    return said.removesuffix("s") == bare or (len(head) >= _LEAST_HEAD and said.startswith(head))
+    if said == word or said.removesuffix("s") == word.removesuffix("s"):
+        return True
+    return root(said) == root(word) and len(root(word)) >= _LEAST_ROOT and said not in _FALSE_FRIENDS
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -176,10 +195,9 @@ def _is_word(word: str, said: str, text: str = "") -> bool:
 
 def fits(key: str, value: str, text: str) -> bool:
     """Whether a sentence of a message that states `value` is about what `key` names."""
-    typed = typed_of(text)
-    if typed is None:
+    typed, claim = typed_of(text), Claim(key, value)
+    if typed is None or not claim.tokens:
         return False
-    claim = Claim(key, value)
     return any(
         _fits(claim, mention)
         for sentence in sentences_of(typed)
@@ -191,11 +209,10 @@ def fits(key: str, value: str, text: str) -> bool:
 def bears(key: str, value: str, text: str) -> bool:
     """Whether a message says enough of what `key` names for a model to file the person's own word under it. Stricter only
     where a mistake harms: who they are, whom they have, their health, their dates, and where a key denies."""
-    claim = Claim(key, value)
+    typed, claim = typed_of(text) or "", Claim(key, value)
     words = _words_of(claim)
     denying = words & _DENYING.keys()
-    typed = typed_of(text) or ""
-    if any(not _DENYING[word].within(words_of(typed), typed) for word in denying):
+    if not claim.tokens or any(not _DENYING[word].within(words_of(typed), typed) for word in denying):
         return False
     kin = {word for word in words if any(one.within([word]) for one in _KIN)}
     if not claim.about_the_owner or not (_HARMFUL & words or kin == words):
@@ -209,16 +226,19 @@ _KIN: Final = tuple(
 )
 _HARMFUL: Final = frozenset(
     """
-    name nickname surname birthday birthdate dob birth born birthyear birthplace age nationality citizenship ethnicity gender sex
-    sexuality pronouns religion faith church politics party allergy allergies allergen allergens intolerance intolerances health illness
-    disease diseases condition conditions diagnosis diagnoses symptom symptoms disability disorder medication medications medicine
-    pregnancy pregnant spouse fiance fiancee family parent parents sibling siblings edad married divorced widowed wedding salary income debt
+    name nickname surname birthday birthdate dob birth born birthyear birthplace age nationality citizenship
+    ethnicity gender sex sexuality pronouns religion faith church politics party allergy allergies allergen
+    allergens intolerance intolerances health illness disease diseases condition conditions diagnosis diagnoses
+    symptom symptoms disability disorder medication medications medicine pregnancy pregnant spouse fiance fiancee
+    family parent parents sibling siblings edad married divorced widowed wedding salary income debt
     """.split()
 )
 _TABLED: Final = frozenset(word for one in RELATIONS for word in one.concepts)
 
 
-_VAGUE: Final = frozenset("likes like love loves interest interests hobby hobbies activity hometown origin avoid answers".split())
+_VAGUE: Final = frozenset(
+    "likes like love loves interest interests hobby hobbies activity hometown origin avoid answers".split()
+)
 """What may be said of a thing that is something else as well."""
 
 
@@ -299,11 +319,12 @@ class _Mention:
         return Filler(words, text, self.is_name or start > 0, self.spaceless)
 
 
-_JOINT: Final = re.compile(
-    r"[,;()\n，、]|(?<!\w)(?:and|but|und|aber|y|pero|et|mais|e|ma|mas|en|maar|и|но|ve|ama)(?!\w)"
-)
+_JOINT: Final = re.compile(r"[,;()，、]|(?<!\w)(?:and|but|und|aber|y|pero|et|mais|e|ma|mas|en|maar|и|но|ve|ama)(?!\w)")
 _ARTICLES: Final = frozenset(
-    "a an the der die das den dem ein eine einen einem einer el la los las un una le les il lo gli i o os um uma de het een".split()
+    """
+    a an the der die das den dem ein eine einen einem einer el la los las un una le les il lo gli i o os um uma de
+    het een
+    """.split()
 )
 
 
@@ -331,7 +352,7 @@ def _mentions(claim: Claim, sentence: Sentence, is_name: bool) -> Iterator[_Ment
 
 
 def _parted(text: str) -> tuple[list[str], bool]:
-    """The parts of a text between its joints. The Dutch for "and" is a preposition elsewhere, and stays where one stands."""
+    """The parts of a text between its joints. The Dutch for "and" is a preposition elsewhere: there it stays."""
     parts: list[str] = []
     last = 0
     for joint in _JOINT.finditer(text):
@@ -355,10 +376,12 @@ def _fits(claim: Claim, mention: _Mention) -> bool:
     if any(not _DENYING[word].within(whole, mention.before.text + mention.after.text) for word in denying):
         return False
     told = _implied(claim, mention)
-    left = {word for word in words - denying if word not in told}
-    if not all(_is_named(claim, word, mention, alone=not told) for word in left):
+    if "birth" not in words and "birthplace" in told:
+        told -= {"place"}
+    left = words - denying - told if words - denying else denying - told
+    if not all(_is_named(claim, word, mention, alone=not told & words) for word in left):
         return False
-    return (bool(words - denying) or bool(denying)) and _has_its_kind(words, mention)
+    return _has_its_kind(claim, words, mention)
 
 
 # What the sentence implies
@@ -384,7 +407,9 @@ def _is_told(relation: Relation, mention: _Mention) -> bool:
         return False
     for start in range(len(mention.value.words)):
         words = [*mention.before.words, *mention.value.words[:start]]
-        if _leads_up(relation, words, mention.before.text if start == 0 else "") and relation.slot(mention.filler(start)):
+        if _leads_up(relation, words, mention.before.text if start == 0 else "") and relation.slot(
+            mention.filler(start)
+        ):
             return not relation.article or _has_article(mention, words, start)
     return (
         mention.is_listed
@@ -402,7 +427,7 @@ def _leads_up(relation: Relation, words: Sequence[str], text: str) -> bool:
     return any(
         _verb_before(relation, tail[:-1]) if relation.before else _ends_with(relation.said, tail)
         for tail in _leads_of(words)
-        if not relation.before or tail[-1:] and tail[-1] in relation.before
+        if not relation.before or (tail[-1:] and tail[-1] in relation.before)
     )
 
 
@@ -430,8 +455,9 @@ def _verb_before(relation: Relation, lead: Sequence[str]) -> bool:
 MOST_BETWEEN: Final = 4
 _PHRASES: Final = frozenset(
     """
-    since seit ab part full mir bitte me jetzt immer desde depuis sinds with from alone together full-time part-time remotely here happily back mit von allein zusammen con de desde sola solo avec depuis
-    seul seule da com met van alleen с из as als como comme come raised up at for by bei para chez pour presso per voor bij
+    since seit ab part full mir bitte me jetzt immer desde depuis sinds with from alone together full-time part-time
+    remotely here happily back mit von allein zusammen con de desde sola solo avec depuis seul seule da com met van
+    alleen с из as als como comme come raised up at for by bei para chez pour presso per voor bij
     """.split()
 )
 
@@ -455,7 +481,10 @@ def _has_article(mention: _Mention, words: Sequence[str], start: int) -> bool:
     """ "I drive a Volvo", but not "I drive Anna to school"; a name with a number or of several words needs none."""
     first = mention.value.words[start]
     before = words[-1] if words else ""
-    return before in _ARTICLES | p.POSSESSIVES or first in _ARTICLES or len(mention.filler(start).words) > 1
+    return bool({before, first} & (_SOME | p.POSSESSIVES)) or len(mention.filler(start).words) > 1
+
+
+_SOME: Final = frozenset("a an ein eine einen einem un una une uno um uma een".split())
 
 
 def _ends_with(listed: p.Phrases, lead: Sequence[str]) -> bool:
@@ -473,7 +502,7 @@ def _used(claim: Claim, mention: _Mention) -> frozenset[str]:
     is_used = is_used or any(mention.before.text.rstrip().endswith(part) for part in USES.parts)
     is_used = is_used or USED_BEHIND.match(mention.after.text) is not None
     if "drink" in kinds:
-        is_used = _ends_with(DRUNK, lead) or mention.before.text.endswith(DRUNK.parts) or not lead and is_used
+        is_used = _ends_with(DRUNK, lead) or mention.before.text.endswith(DRUNK.parts) or (not lead and is_used)
     return kinds if is_used else frozenset()
 
 
@@ -484,28 +513,29 @@ def _is_switched(lead: Sequence[str]) -> bool:
 
 _OURS: Final = p.Phrases(
     """
-    we, we're, we've, our, us, wir, unser*, nosotros, nuestro, nuestra, usamos, utilizamos, tenemos, nous, notre, nos, noi,
-    nostro, nostra, usiamo, abbiamo, nós, nosso, nossa, temos, wij, onze, мы, наш*, biz, bizim, 我们, 我們, 私たち, うち, 우리,
-    this repo, this project, this app, this codebase, this team, the repo, the project, the app, the team
+    we, we're, we've, our, us, wir, unser*, nosotros, nuestro, nuestra, usamos, utilizamos, tenemos, nous, notre,
+    nos, noi, nostro, nostra, usiamo, abbiamo, nós, nosso, nossa, temos, wij, onze, мы, наш*, biz, bizim, 我们, 我們,
+    私たち, うち, 우리, this repo, this project, this app, this codebase, this team, the repo, the project, the app, the
+    team
     """
 )
 """What is said of work that is not the owner's alone."""
 
 # What the sentence names
 
+_PLACING: Final = frozenset("at on to in".split())
 _COPULAS: Final = frozenset(
     """
-    is are 's ist sind es son est sont è sono é são zijn это heißt heisst called named llama appelle chiama chama heet зовут = : at on to
-    now am set due lautet s se si me m
+    is are 's ist sind es son est sont è sono é são zijn это heißt heisst called named llama appelle chiama chama
+    heet зовут = : at on to now am set due lautet s se si me m
     """.split()
 )
-_LINKS: Final = (
-    _COPULAS
-    | p.POSSESSIVES
-    | frozenset("i'm i am we are to with as in at from by of about a an der die das für for en de à in".split())
-)
+_LINKS: Final = _COPULAS - _PLACING | p.POSSESSIVES | {"to"}
+_AS: Final = frozenset("as als como comme come как".split())
 _FOR: Final = frozenset("for as für als para como pour comme per come voor для как".split())
 MOST_OF_A_HEAD: Final = 6
+_OWN: Final = p.SUBJECTS | p.POSSESSIVES
+"""With one of them another statement begins."""
 _LESSER: Final = (p.COMPARED, p.LACK)
 
 
@@ -523,7 +553,7 @@ def _is_named(claim: Claim, word: str, mention: _Mention, *, alone: bool) -> boo
         return any(_is_word(word, said, mention.before.text) for said in [*mention.before.words, *after] or [""])
     return (
         _stands_before(word, mention.before, claim.prefix)
-        or _stands_after(word, after, mention.after.text)
+        or _stands_after(word, after, claim.prefix)
         or _stands_farther(word, mention)
     )
 
@@ -539,13 +569,15 @@ def _unless_lesser(after: Sequence[str]) -> list[str]:
 def _stands_before(word: str, before: _Part, prefix: str) -> bool:
     """ "My editor is …", "set my editor to …", "the editor …", "for commits use …"."""
     for index, said in enumerate(before.words):
-        if not _is_word(word, said):
+        if not _is_word(word, said) or _is_possessor(before.words, index):
             continue
         between = [one for one in before.words[index + 1 :] if one not in _ARTICLES and one not in p.OFTEN]
-        if all(one in _LINKS for one in between) and (not between or not index or before.words[index - 1] not in p.SUBJECTS):
+        if all(one in _LINKS for one in between) and (
+            not between or not index or before.words[index - 1] not in p.SUBJECTS
+        ):
             return True
         last = next((one for one in reversed(between) if one not in _PLACING), "")
-        if len(between) <= MOST_OF_A_HEAD and last in _COPULAS and p.SUBJECTS.isdisjoint(between):
+        if len(between) <= MOST_OF_A_HEAD and last in _COPULAS and _OWN.isdisjoint(between):
             return True
         if prefix != "user" and index and _bare(before.words[:index])[-1:] and _bare(before.words[:index])[-1] in _FOR:
             return True
@@ -554,44 +586,55 @@ def _stands_before(word: str, before: _Part, prefix: str) -> bool:
     return _has_spaceless(before.text) and _is_word(word, "", before.text)
 
 
+def _is_possessor(words: Sequence[str], index: int) -> bool:
+    """ "My sister's birthday" is of a birthday; "my sister's name" is hers."""
+    return words[index].endswith("'s") and words[index + 1 : index + 2] != ["name"] and index + 1 < len(words)
+
+
 def _has_spaceless(text: str) -> bool:
     return SPACELESS.search(text) is not None
 
 
-def _stands_after(word: str, after: Sequence[str], text: str) -> bool:
+def _stands_after(word: str, after: Sequence[str], prefix: str) -> bool:
     """ "4 May is my birthday", "peanut allergy", "tabs for indentation"."""
-    if _has_spaceless(text) and _is_word(word, "", text[:6]):
-        return True
+    joining = _AS if prefix == "user" else _FOR
     for index, said in enumerate(after[:MOST_OF_A_HEAD]):
         if not _is_word(word, said):
             continue
         lead = [one for one in after[:index] if one not in _ARTICLES and one not in p.POSSESSIVES]
-        if not lead or lead[0] in _FOR or (lead[0] in _COPULAS - _PLACING and index > 0):
+        if not lead or lead[0] in joining or (lead[0] in _COPULAS - _PLACING and index > 0):
             return True
     return False
 
 
-_PLACING: Final = frozenset("at on to in".split())
-
-
 def _stands_farther(word: str, mention: _Mention) -> bool:
-    """In a heading, or in the part before, where this one has no more than the value: "my allergies are peanuts and figs"."""
+    """In a heading, or in the part before where this one has but the value: "my allergies are peanuts and figs"."""
     if any(one not in _LINKS for one in mention.lead):
         return False
-    return any(_is_word(word, said, part.text if _has_spaceless(part.text) else "") for part in mention.farther for said in part.words)
+    return any(
+        _is_word(word, said, part.text if _has_spaceless(part.text) else "")
+        for part in mention.farther
+        for said in part.words
+    )
 
 
-_CALLED: Final = frozenset("called named name is heißt heisst ist llama es appelle est chiama è chama é heet зовут".split())
-_DATES: Final = frozenset("birthday birthdate dob birth".split())
+_DATES: Final = frozenset("birthday birthdate dob".split())
 _PLACES: Final = frozenset("city town country birthplace hometown residence region".split())
+_PETS: Final = frozenset("pet pets animal rabbit horse parrot".split())
+_UNTIMED: Final = frozenset(
+    """
+    job occupation profession role employer company workplace allergy allergies name nickname diet language
+    languages partner spouse wife husband pet pets health illness disease condition medication religion
+    """.split()
+)
 
 
-def _has_its_kind(words: frozenset[str], mention: _Mention) -> bool:
+def _has_its_kind(claim: Claim, words: frozenset[str], mention: _Mention) -> bool:
     """Whether the value is of the kind that the key asks for, however the sentence names it."""
     filler = mention.filler(0)
     digits = any(char.isdigit() for char in filler.text)
     after = mention.after.words
-    if words & _DATES:
+    if words & _DATES or ("birth" in words and claim.named & {"date", "day", "year"}):
         fit = a_year(filler) or _ends_in_year(mention) if "year" in words else a_day(filler) or filler.spaceless
         return fit and not _is_part_of_a_date(filler, mention)
     if "birthyear" in words:
@@ -599,8 +642,10 @@ def _has_its_kind(words: frozenset[str], mention: _Mention) -> bool:
     if "age" in words:
         return not filler.text.isdigit() or (an_age(filler) and not (after and after[0] in MONTHS))
     if words & _PLACES:
-        return not digits and MONTHS.keys().isdisjoint(filler.words) and (filler.spaceless or _is_town(mention))
-    return True
+        return not digits and (filler.spaceless or _is_town(mention))
+    if "name" in claim.subject and (words & _PETS or any(map(_persons_called, words))):
+        return a_name(filler)
+    return anything(filler) if words & _UNTIMED else True
 
 
 def _ends_in_year(mention: _Mention) -> bool:

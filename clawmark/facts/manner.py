@@ -256,15 +256,16 @@ PERSON_WORDS = """
 """How somebody else calls the person."""
 
 IDENTITY = """
-    birthday, birthdays, birthdate, birthplace, birth, born, age, years old, passport, nationality, citizenship, citizen, ethnicity,
-    ethnic, race, gender, sex, sexual, sexuality, gay, lesbian, bisexual, transgender, trans, pronouns, nickname, surname,
+    birthday, birthdays, birthdate, birthplace, birth, born, age, years old, passport, nationality, citizenship, citizen,
+    ethnicity,    ethnic, race, gender, sex, sexual, sexuality, gay, lesbian, bisexual, transgender, trans, pronouns,
+    nickname, surname,
     hometown, immigrant, residence, whereabouts, signature, fingerprint,
     religion, religious, faith, church, mosque, synagogue, atheist, christian, muslim, jewish, hindu, buddhist, catholic,
     protestant, pray*, political, politics, vote, votes, voted, voter,
     health, healthy, sick, ill, illness, disease*, diagnos*, symptom*, medic*, medicine, therap*, allerg*, asthma*, diabet*, hiv,
     aids, cancer, tumour, tumor, epilep*, depress*, anxiety, adhd, autis*, bipolar, dementia, pregnan*, disab*, disorder,
     blood type, blood group, surgery, hospital*, insulin, vaccin*, intoleran*, celiac, coeliac, addict*, alcoholic, smoker,
-    dyslex*, vegan*, vegetarian*, migraine*, injur*, wheelchair, deaf, blind,
+    alérgic*, dyslex*, vegan*, vegetarian*, migraine*, injur*, wheelchair, deaf, blind,
     family, wife, husband, spouse, fiance*, girlfriend, boyfriend, married, divorced, widow*, parent, parents,
     mother, father, mom, mum, dad, daughter, daughters, son, sons, child, children, kid, kids, sister, sisters, brother,
     brothers, sibling*, grandmother, grandfather, grandson, granddaughter, nephew, niece, aunt, uncle, cousin, baby,
