@@ -437,8 +437,7 @@ def _fact(row: Row) -> Fact:
     if fault is not None:
         raise Refused("KEY_FORMAT", fault)
     return Fact(
-        gate.key(row["key"]),
-        gate.value(row["value"]),
+        *gate.statement(row["key"], row["value"]),
         float(row["confidence"]),
         row["source"] if row["source"] in ladder.STRENGTH else "extracted",
         time(row["updated_at"]),

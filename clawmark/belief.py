@@ -329,9 +329,9 @@ class Belief:
             return None
         if into is not None and (key is not None or way != "replace"):
             raise UsageError("merge into a key, or give another key, or say how both stand; not two of these.")
-        said, under = one.value if value is None else gate.value(value), one.key if key is None else gate.key(key)
+        under, said = gate.statement(one.key if key is None else key, one.value if value is None else value)
         if into is not None:
-            under, said = self._merged(one, gate.key(into), said, edited=value is not None)
+            under, said = self._merged(one, gate.named(into), said, edited=value is not None)
         elif way == "keep_both" and key is None and facts.get(self._connection, under, one.scope) is not None:
             under = self._free_key(under, one.scope)
         beaten = self._beaten(one, under) if way == "supersede" else None

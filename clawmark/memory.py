@@ -539,7 +539,7 @@ class Memory:
             raise UsageError(f"{fault}.")
         with self._writing() as connection:
             try:
-                key, value = gate.key(key), gate.value(value)
+                key, value = gate.statement(key, value)
                 scope = streams.scope_called(connection, scope)
                 with db.transaction(connection, self.path):
                     secret = self._secret()  # not before: a restore that was waited for may have changed it
@@ -565,7 +565,7 @@ class Memory:
     def _hidden(self, key: str, scope: str | None, *, is_hidden: bool, writer: Writer) -> list[str]:
         from clawmark.facts import gate
 
-        key = gate.key(key)
+        key = gate.named(key)
         with self._writing() as connection:
             now = self._clock()
             with db.transaction(connection, self.path):
@@ -582,7 +582,7 @@ class Memory:
         which it stood."""
         from clawmark.facts import gate
 
-        gone = self.erase(Forgetting(key=gate.key(key), scope=scope))
+        gone = self.erase(Forgetting(key=gate.named(key), scope=scope))
         return [where for where, _ in gone.facts]
 
     def forgetting(self, what: Forgetting) -> Forgotten:
@@ -628,7 +628,10 @@ class Memory:
         already where there is one. Raises Refused as `set` does, and REVIEW where the person rejected it not long ago."""
         from clawmark.facts import gate
 
-        key, value = gate.key(key), gate.value(value)
+        if kind == "set":
+            key, value = gate.statement(key, value)
+        else:
+            key = gate.named(key)
         return self._decided(
             lambda belief, connection: belief.propose(
                 kind,
@@ -709,7 +712,7 @@ class Memory:
         """What is known of a key and where it is from, scope by scope; empty when nothing ever was."""
         from clawmark.facts import gate
 
-        key = gate.key(key)
+        key = gate.named(key)
         with self._apart() as (connection, reader):
             named = None if scope is None else streams.scope_called(connection, scope)
             return [_why(connection, reader, key, one) for one in _scopes_of(connection, key) if named in (None, one)]

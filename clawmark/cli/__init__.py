@@ -180,7 +180,7 @@ def unhide(key: str, scope: str | None, as_json: bool) -> None:
     """Take back the fact KEY, which is hidden."""
     from clawmark.facts import gate
 
-    key = gate.key(key)
+    key = gate.named(key)
     with opened() as memory:
         scopes = memory.unhide(key, scope=scope)
         unknown = unknown_scope(memory, scope)

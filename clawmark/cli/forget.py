@@ -107,7 +107,7 @@ def _wanted(
         if value is not None and not value.strip():
             raise UsageError(f"{name} is blank; nothing was erased.")
     return Forgetting(
-        key=None if key is None else gate.key(key),
+        key=None if key is None else gate.named(key),
         query=query,
         conversation=conversation,
         before=None if before is None else _time(before, zone),

@@ -504,7 +504,7 @@ def why(key: str, scope: str | None, as_json: bool) -> None:
     """Say what stands under KEY, who said it when, and what it was before."""
     from clawmark.facts import gate
 
-    key = gate.key(key)
+    key = gate.named(key)
     with opened() as memory:
         found = memory.why(key, scope)
         unknown = unknown_scope(memory, scope)

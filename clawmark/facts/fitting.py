@@ -546,7 +546,8 @@ def _is_named(claim: Claim, word: str, mention: _Mention, *, alone: bool) -> boo
     alone   the sentence implies nothing
     """
     value = mention.value
-    if any(_is_word(word, said, value.text if mention.spaceless else "") for said in value.words):
+    own = [_is_word(word, said, value.text if mention.spaceless else "") for said in value.words]
+    if any(own) and (mention.spaceless or not all(own)):  # a value that is the key's word says no more than the key
         return True
     after = _unless_lesser(mention.after.words)
     if not alone or claim.prefix == "lesson":

@@ -130,13 +130,20 @@ def an_age(filler: Filler) -> bool:
 _YEARS: Final = p.Phrases("years, year, jahre, años, ans, anni, anos, jaar, лет, года, год, yaşında, 岁, 歲, 歳, 살")
 
 
-def _one_of(listed: str, *, ends: bool = False) -> Slot:
-    """Whether a word of the table stands in the filler, or is the first or last of it."""
+def _one_of(listed: str, *, ends: bool = False, last: bool = False) -> Slot:
+    """Whether a phrase of the table stands in the filler, or is the first or last word of it, or its last phrase: "type 1
+    diabetes", but not "diabetes lecture"."""
     table = p.Phrases(listed)
 
     def slot(filler: Filler) -> bool:
-        words = [*filler.words[:1], "\n", *filler.words[-1:]] if ends else filler.words
-        return _is_free(filler) and table.within(words, filler.text if filler.spaceless else "")
+        if not _is_free(filler):
+            return False
+        words = filler.words
+        if filler.spaceless or not (ends or last):
+            return table.within(words, filler.text if filler.spaceless else "")
+        if last:
+            return any(table.length_at(words, index) == len(words) - index for index in range(len(words)))
+        return table.stand_at(words, 0) or table.stand_at(words, len(words) - 1)
 
     return slot
 
@@ -191,7 +198,8 @@ an_illness: Final = _one_of(
     disease, kidney disease, insomnia, dyslexia, ptsd, ocd, asma, diabetes, krebs, heuschnupfen, migräne, epilepsie,
     cáncer, migraña, asthme, diabète, cancer, cancro, diabete, emicrania, câncer, enxaqueca, suikerziekte, астм*,
     диабет*, рак, мигрен*, эпилепси*, 糖尿病, 哮喘, 癌症, 喘息, 천식, 당뇨병
-    """
+    """,
+    last=True,
 )
 an_animal: Final = _one_of(
     """
@@ -201,8 +209,19 @@ an_animal: Final = _one_of(
     wellensittich*, perro*, perra*, gato*, gata*, conejo*, chien*, chat, chats, chatte, lapin*, cheval, cane, cani,
     gatto, gatti, coniglio, cachorro*, coelho*, hond, honden, kat, katten, konijn*, собак*, кот, кота, кошк*,
     кролик*, köpek, kedi, 狗, 猫, 貓, 犬, 兔子, うさぎ, 강아지, 고양이, 토끼
-    """
+    """,
+    last=True,
 )
+_VEHICLES: Final = p.Phrases(
+    "car, van, truck, lorry, suv, estate, hatchback, convertible, pickup, camper, campervan, minivan, taxi, bus, tractor, scooter, auto, "
+    "wagen, kombi, coche, furgoneta, voiture, camionnette, macchina, furgone, carro, busje, машин*"
+)
+
+
+def a_vehicle(filler: Filler) -> bool:
+    return a_name(filler) or (_is_free(filler) and _VEHICLES.within(filler.words[-1:]))
+
+
 an_instrument: Final = _one_of(
     """
     piano, guitar, violin, viola, cello, bass, double bass, drums, flute, clarinet, oboe, bassoon, saxophone,
@@ -526,7 +545,7 @@ RELATIONS: Final = (
               "i play, ich spiele, spiele ich, juego al, je joue au, gioco a, jogo, ik speel, играю в, 我踢, 我打"),
     _relation("hobby hobbies activity", anything, "my hobby is, i collect, mein hobby ist"),
     _relation("hobby hobbies activity", an_activity, "i go, i do, i love, i like, i enjoy, i'm into, i am into, i love to go"),
-    _relation("car vehicle", anything,
+    _relation("car vehicle", a_vehicle,
               """
         i drive, i own, we drive, we own, ich fahre, conduzco, je conduis, guido, dirijo, ik rijd, ik rijd in
         """, ends="and but since now for",
