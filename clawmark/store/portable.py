@@ -89,7 +89,8 @@ def proposal_like(connection: apsw.Connection, row: Row) -> tuple[int, str] | No
     or waiting with the same words. Of the key of one that was decided nothing but the prefix is left."""
     found = rows(
         connection,
-        "SELECT id, state, key, updated_at FROM proposals WHERE (value = ?8 OR value = '' OR ?8 = '') AND kind = ?1 AND scope = ?2 AND ("
+        "SELECT id, state, key, updated_at FROM proposals WHERE (value = ?8 OR value = '' OR ?8 = '')"
+        " AND kind = ?1 AND scope = ?2 AND ("
         "(created_at = ?4 AND observed_at = ?5 AND origin = ?6 AND reason = ?7"
         " AND (key IN (?3, substr(?3, 1, instr(?3, '.'))) OR substr(key, 1, instr(key, '.')) = ?3))"
         " OR (state = 'pending' AND ?9 = 'pending' AND key = ?3 AND value = ?8)) ORDER BY created_at = ?4 DESC, id",
