@@ -333,7 +333,7 @@ def extractor_troubles(connection: apsw.Connection, now: datetime) -> list[tuple
     lately = wrong is not None and "unusable" in (wrong.detail or "") and now - wrong.created_at < LATELY
     if wrong is not None and lately and not _was_answered_since(connection, wrong):
         said = f"what {wrong.source} answered could not be used ({wrong.created_at:%Y-%m-%d %H:%M} UTC)"
-        left = "The messages it was asked about are left, and not asked about again"
+        left = "The messages it was asked about are asked about again on other days, five times at most"
         found.append((said, f"{left}; a larger model may do better ({EXTRACT}_MODEL)."))
     return found
 

@@ -368,7 +368,7 @@ def test_an_answer_that_cannot_be_used_is_told_until_one_can(made: Path, machine
         problems, checks = wrong(made, machine, log, server.url)
         assert len(problems) == len(checks) == 1
         for line in (problems[0], checks[0].said + checks[0].advice):
-            assert "could not be used" in line and "not asked about again" in line
+            assert "could not be used" in line and "on other days" in line
             assert "larger model" in line and "clawmark sync" not in line
         claim = {
             "messages": [1],
