@@ -27,10 +27,15 @@ from clawmark.facts.relations import (
     Filler,
     Relation,
     a_day,
+    a_diet,
+    a_language,
     a_name,
     a_place,
     a_year,
     an_age,
+    an_animal,
+    an_illness,
+    an_occupation,
     anything,
     is_spelled_as_a_name,
     kinds_of,
@@ -256,16 +261,14 @@ def _is_of_another(claim: Claim, words: frozenset[str], text: str) -> bool:
 
 
 def _is_introduced(claim: Claim, text: str) -> bool:
-    """Whether somebody introduces themself ("I'm Sam"), or all that is said of a thing is the value ("sorry, I meant Porto"):
-    an answer to what the agent asked, which nobody but the agent knows."""
-    typed = typed_of(text) or ""
-    for sentence in sentences_of(typed):
-        for mention in _mentions(claim, sentence, is_spelled_as_a_name(claim.written, text)):
-            lead = mention.lead
-            filler = mention.filler(0)
-            if _words_of(claim) == {"name"} and _ends_with(_I_AM, lead) and _is_alone(mention.after.words):
-                return a_name(filler) and not kinds_of(filler) and not _is_another_kind(claim, filler)
-    return False
+    """Whether somebody introduces themself: "I'm Sam, from Porto"."""
+    if _words_of(claim) != {"name"}:
+        return False
+    return any(
+        _ends_with(_I_AM, mention.lead) and _is_alone(mention.after.words) and _is_somebody(mention.filler(0))
+        for sentence in sentences_of(typed_of(text) or "")
+        for mention in _mentions(claim, sentence, is_spelled_as_a_name(claim.written, text))
+    )
 
 
 _I_AM: Final = p.Phrases("i'm, im, i am, my name's, it's, this is")
@@ -275,10 +278,10 @@ def _is_alone(after: Sequence[str]) -> bool:
     return not after or after[0] in ("from", "and", "nice", "your", "by")
 
 
-def _is_another_kind(claim: Claim, filler: Filler) -> bool:
-    """Whether what looks like a name is what a relation asks for: a language, a diet, a job."""
-    listed = [one.slot for one in RELATIONS if one.concepts & {"language", "diet", "job", "health", "pet"}]
-    return any(slot(filler) for slot in listed if slot.__name__ == "slot")
+def _is_somebody(filler: Filler) -> bool:
+    """Whether a name is none of what people say that they are or use."""
+    others = (a_language, a_diet, an_occupation, an_illness, an_animal)
+    return a_name(filler) and not kinds_of(filler) and not any(slot(filler) for slot in others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,8 +213,10 @@ an_animal: Final = _one_of(
     last=True,
 )
 _VEHICLES: Final = p.Phrases(
-    "car, van, truck, lorry, suv, estate, hatchback, convertible, pickup, camper, campervan, minivan, taxi, bus, tractor, scooter, auto, "
-    "wagen, kombi, coche, furgoneta, voiture, camionnette, macchina, furgone, carro, busje, машин*"
+    """
+    car, van, truck, lorry, suv, estate, hatchback, convertible, pickup, camper, campervan, minivan, taxi, bus, tractor, scooter,
+    auto, wagen, kombi, coche, furgoneta, voiture, camionnette, macchina, furgone, carro, busje, машин*
+    """
 )
 
 
