@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import LATER, START, Clock, Log, audit, open_memory, query, residue
+from helpers import LATER, START, Clock, Log, audit, dump, open_memory, query, residue
 
 from clawmark.errors import EndpointDown, EndpointError, ReplyUnusable
 from clawmark.jobs import extract
@@ -444,7 +444,12 @@ def test_a_server_with_a_small_window_is_shown_less(believing: Memory, log: Log,
         log.say(f"the note of hour {number} speaks of the harbour")
     assert believing.sync().unasked == 0
     assert sizes == [24, 24, 12, 6, 6, 12, 6, 6]
-    assert query(believing.path, "SELECT count(*) FROM extracted") == [(24,)]
+    for number in range(24):
+        log.say(f"the note of minute {number} speaks of the lighthouse", after=timedelta(hours=1))
+    sizes.clear()
+    believing.sync()
+    assert max(sizes) <= 25 and believing.status().unasked == 0
+    assert query(believing.path, "SELECT count(*) FROM extracted") == [(48,)]
 
 
 def test_a_server_of_which_no_answer_can_be_used_is_left_alone_and_loses_nothing(
@@ -457,6 +462,9 @@ def test_a_server_of_which_no_answer_can_be_used_is_left_alone_and_loses_nothing
     report = believing.sync()
     assert model.calls < 20 and report.unasked > 0
     assert "extract_unavailable" in kinds(believing)
+    model.calls = 0
+    believing.sync()
+    assert model.calls <= 2, "one batch tells whether that has changed"
     model.reply = None
     clock.advance(days=1)
     believing.sync()
@@ -831,6 +839,18 @@ def test_a_dry_run_looks_at_all_that_a_pass_would(memory: Memory, log: Log, cloc
     memory.sync()
     proposed = len(memory.proposals())
     assert proposed == len([ruling for _, ruling in memory.dry_run(30) if ruling.outcome == "propose"]) == 60
+
+
+def test_a_dry_run_of_a_model_that_stumbles_writes_nothing(
+    believing: Memory, log: Log, model: Model, clock: Clock
+) -> None:
+    for number in range(6):
+        log.say(f"the note of hour {number} speaks of the harbour")
+    clock.now = log.messages()[-1].at + timedelta(hours=1)
+    model.raises = [ReplyUnusable("prose"), ReplyUnusable("prose")]
+    before = dump(believing.path)
+    assert believing.dry_run(30) == []
+    assert dump(believing.path) == before
 
 
 def test_a_dry_run_asks_the_hosts_model_no_more_than_it_may(

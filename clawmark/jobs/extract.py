@@ -63,6 +63,9 @@ LOWERED = 0.05
 SECONDS, TOKENS, TRIES = 120.0, 1_500, 2
 MOST_CALLS = 16
 """For one batch: enough to find one message of fifty that is to blame."""
+MOST_CALLS_IN_DOUBT = 4
+"""The same where the last pass ended because no answer could be used."""
+UNUSABLE: Final = "none of its answers can be used"
 BARREN = 3
 """After so many batches in a row of which no answer could be used nobody is asked any more in this pass."""
 DAYS = 5
@@ -182,8 +185,8 @@ def extract(
             barren = 0
             for count, batch in enumerate(job.batches(hurry=hurry), 1):
                 barren = 0 if job.look_through(batch, done) else barren + 1
-                if barren == BARREN:
-                    raise ReplyUnusable(f"{how.name} answers, and none of {barren} answers in a row can be used.")
+                if barren == (1 if job.is_in_doubt else BARREN):
+                    raise ReplyUnusable(f"{how.name} answers, and {UNUSABLE}.")
                 seen += len(batch.waiting)
                 progress("messages looked through", seen, max(total, seen))
                 if count == most_batches:
@@ -252,7 +255,9 @@ class _Job:
         self._secret = secret
         self._clock = clock
         self._cursor = cursor_of(by_model=how.by_model)
-        self._unwritten_calls = self._calls = self._days = 0
+        self._unwritten_calls = self._calls = self._unusable = self._days = 0
+        self.is_in_doubt = _is_in_doubt(connection)
+        self._most_calls = MOST_CALLS_IN_DOUBT if self.is_in_doubt else MOST_CALLS
         self.asked_at = clock()
         self._learned_under = "" if how.completer is None else f"chat:{how.completer.endpoint or how.completer.name}"
 
@@ -369,9 +374,9 @@ class _Job:
         completer = self._how.completer
         if completer is None:
             return _Answer(marked.marked(batch.utterances))
-        self._calls = 0
+        self._calls = self._unusable = 0
         answer = self._got(batch, known, completer, TRIES)
-        if answer.refused["unusable"] and not batch.is_one and len(answer.left) < len(batch.citable):
+        if self._unusable >= TRIES and not answer.left and self._path is not None:
             self.note_slow()  # less of it at once is what it can do
         return answer
 
@@ -379,17 +384,18 @@ class _Job:
         """An answer that cannot be used is asked for once more, then by halves down to what is to blame, and so is one
         with more facts than fit. What cannot be used even so is left, and counted."""
         for _ in range(tries):
-            if self._calls >= MOST_CALLS:
+            if self._calls >= self._most_calls:
                 break
             self._calls += 1
             try:
                 answer = self._asked(batch, known, completer)
             except ReplyUnusable:
+                self._unusable += 1
                 continue
             if not answer.refused["left_out"] or batch.is_one:
                 return answer
             break
-        if batch.is_one or self._calls >= MOST_CALLS:
+        if batch.is_one or self._calls >= self._most_calls:
             return _Answer(refused=Counter({"unusable": 1}), left=set(batch.citable))
         both = _Answer()
         for half in batch.halves():
@@ -499,7 +505,13 @@ def _may_say_something(text: str) -> bool:
     return length_in_letters(text) >= SHORTEST and not is_trivial(text)
 
 
-_NUMBERS = re.compile(r"\b\d+(?:\.\d+)? s\b|\d+ times|of \d+ answers")
+def _is_in_doubt(connection: apsw.Connection) -> bool:
+    """Whether the last that is known of the server is that it answers in vain: one batch tells whether that has changed."""
+    last = events.last_of(connection, "extract_unavailable", "extract_available")
+    return last is not None and last.event_type == "extract_unavailable" and UNUSABLE in (last.detail or "")
+
+
+_NUMBERS = re.compile(r"\b\d+(?:\.\d+)? s\b|\d+ times")
 
 
 def _unavailable(connection: apsw.Connection, path: Path, why: ClawmarkError, now: datetime) -> None:
