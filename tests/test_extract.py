@@ -444,12 +444,12 @@ def test_a_server_with_a_small_window_is_shown_less(believing: Memory, log: Log,
         log.say(f"the note of hour {number} speaks of the harbour")
     assert believing.sync().unasked == 0
     assert sizes == [24, 24, 12, 6, 6, 12, 6, 6]
-    for number in range(24):
-        log.say(f"the note of minute {number} speaks of the lighthouse", after=timedelta(hours=1))
+    for number in range(30):
+        log.say(f"the note of minute {number} speaks of the lighthouse")
     sizes.clear()
     believing.sync()
-    assert max(sizes) <= 25 and believing.status().unasked == 0
-    assert query(believing.path, "SELECT count(*) FROM extracted") == [(48,)]
+    assert sizes[0] == extract.BATCH // 2, "less at once from then on"
+    assert query(believing.path, "SELECT count(*) FROM extracted") == [(54,)]
 
 
 def test_a_server_of_which_no_answer_can_be_used_is_left_alone_and_loses_nothing(
