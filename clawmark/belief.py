@@ -145,10 +145,10 @@ class Belief:
             return self._refused(ruling, "forgotten", scope)
         if not all(passages.with_content(self._connection, [one]) for one in content_keys):
             return self._refused(ruling, "erased", scope)  # since it was read
-        if ruling.outcome == "store":
-            return self._stored(ruling, scope, rests_on)
         if known.is_rejected(scope, ruling.value, self.clock):
             return self._refused(ruling, "rejected", scope)
+        if ruling.outcome == "store":
+            return self._stored(ruling, scope, rests_on)
         return self._waits(ruling, scope, rests_on)
 
     def _stored(self, ruling: gate.Ruling, scope: str, rests_on: Sequence[Evidence]) -> str:

@@ -743,6 +743,15 @@ def test_a_rejection_holds_for_180_days(memory: Memory, clock: Clock, log: Log) 
     assert waiting(memory).state == "pending"
 
 
+def test_what_was_rejected_becomes_no_fact_by_itself(believing: Memory, log: Log) -> None:
+    believing.reject(believing.propose("set", "pref.editor", "Helix", "main", origin="agent", reason="x").name)
+    log.say(EDITOR)
+    believing.sync()
+    assert believing.facts() == [] and believing.proposals() == []
+    believing.set("pref.editor", "Helix")
+    assert facts_of(believing) == {"pref.editor": "Helix"}
+
+
 def test_what_is_decided_loses_its_value(memory: Memory, db_path: Path) -> None:
     memory.reject(waiting(memory).name)
     assert query(db_path, "SELECT state, value FROM proposals") == [("rejected", "")]
