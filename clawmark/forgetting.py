@@ -75,6 +75,15 @@ def planned(connection: apsw.Connection, reader: Reader, what: Forgetting) -> Pl
     return plan
 
 
+def of_proposal(connection: apsw.Connection, reader: Reader, name: str) -> Plan | None:
+    """What goes with a yes to the proposal `name`; None where it is none to forget something."""
+    number = name.strip().partition("-")[0]
+    one = proposals.get(connection, int(number)) if number.isdigit() and len(number) < 16 else None
+    if one is None or one.kind != "forget" or one.state != "pending":
+        return None
+    return planned(connection, reader, Forgetting(key=one.key, scope=one.scope))
+
+
 def shown(connection: apsw.Connection, reader: Reader, plan: Plan) -> Forgotten:
     """The plan for a person to look at."""
     ids = sorted(plan.passages | set(passages.with_content(connection, plan.content_keys)))

@@ -682,9 +682,18 @@ class Memory:
         way        replace: what stands under its key. supersede: also the fact it is against. keep_both: neither
         Raises UsageError for a proposal that is unknown, decided or another one; Refused as `set` does.
         """
-        return self._decided(
-            lambda belief, _: belief.accept(name, value=value, key=key, into=into, way=way), erases=True
-        )
+        from clawmark import forgetting
+
+        with self._apart() as (connection, reader):
+            plan = forgetting.of_proposal(connection, reader, name)
+
+        def decide(belief: Belief, connection: apsw.Connection) -> Fact | None:
+            fact = belief.accept(name, value=value, key=key, into=into, way=way)
+            if plan is not None:  # what is forgotten goes with the messages that state it
+                forgetting.carried_out(connection, plan, self._secret(), self._clock())
+            return fact
+
+        return self._decided(decide, erases=True)
 
     def reject(self, name: str, reason: str = "") -> Proposal:
         """The person does not want it: its words are not proposed again for 180 days. Raises UsageError as `accept`."""

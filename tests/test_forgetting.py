@@ -205,6 +205,18 @@ def test_a_clock_that_was_behind_lets_no_message_back_in(memory: Memory, log: Lo
     assert said(memory) == set()
 
 
+def test_a_yes_to_forget_takes_the_messages_along(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say(f"My boat is called {CANARY}.")
+    memory.sync()
+    memory.set("user.boat", CANARY, scope="main")
+    memory.hide("user.boat", "main")
+    one = memory.propose("forget", "user.boat", CANARY, "main", origin="agent", reason="unasked")
+    memory.accept(one.name)
+    assert not residue(db_path.parent, CANARY)
+    read_again(memory, db_path)
+    assert not residue(db_path.parent, CANARY)
+
+
 def test_a_query_takes_facts_and_messages_that_hold_all_its_words(memory: Memory, log: Log, db_path: Path) -> None:
     log.say("the clinic moved my appointment to Thursday")
     log.say("an appointment at the bank")
