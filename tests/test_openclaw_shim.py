@@ -1162,6 +1162,6 @@ def test_a_strangers_words_in_a_shared_session_never_become_the_owners(gateway: 
     assert call(False, "clawmark_set", key="pref.colour", value="my favourite colour is purple")[0] != "user"
     # The owner's next turn does not make those words the owner's.
     assert "Helix" in says(True, "Which editor do I like?", "r-3")
-    assert call(True, "clawmark_set", key="pref.colour", value="my favourite colour is purple")[0] == "agent"
+    assert call(True, "clawmark_set", key="pref.colour", value="my favourite colour is purple")[0] == "proposed"
     assert call(True, "clawmark_forget", key="pref.editor")[0] != "forgotten"
     gateway.do("hook", name="gateway_stop")
