@@ -45,7 +45,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final, Literal
 
 from clawmark import keys
@@ -178,8 +178,8 @@ class Ruling:
 IsForgotten = Callable[[str, str, Sequence[bytes]], bool]
 """Whether a key and value, or what rests on these content keys, must not be learned again."""
 
-PLAIN_FOR_OWNER: Final = frozenset(("key", "unsupported", "unfit_key", "imperative", "not_plain", "low_confidence"))
-"""Reasons that say nothing beside "marker": the person's own sentence, whole, which no model has looked at."""
+PLAIN_FOR_OWNER: Final = frozenset(("imperative", "not_plain", "low_confidence"))
+"""Risks that say nothing beside "marker": the person's own sentence, whole, which no model has looked at."""
 
 
 def ruled(
@@ -344,20 +344,22 @@ class _Claimed:
 
     def _waits(self, place: _Place, forms: Mapping[Utterance, str], threshold: float, promote: str) -> str | None:
         """The rule by which it has to wait; None = by none."""
-        reasons = list(self._reasons(place, forms, threshold))
-        if promote == "marker":
-            reasons = [rule for rule in reasons if rule not in PLAIN_FOR_OWNER]
-        if promote != "auto":
-            reasons.append(promote)
-        return next(iter(reasons), None)
+        if promote != "marker":
+            reasons: Iterator[str] = chain(self._doubts(place, forms), self._risks(place, threshold))
+        else:
+            reasons = (rule for rule in self._risks(place, threshold) if rule not in PLAIN_FOR_OWNER)
+        return next(reasons, None if promote == "auto" else promote)
 
-    def _reasons(self, place: _Place, forms: Mapping[Utterance, str], threshold: float) -> Iterator[str]:
+    def _doubts(self, place: _Place, forms: Mapping[Utterance, str]) -> Iterator[str]:
+        """What a model may have got wrong."""
         if not place.in_use and shape.keyed_risk(place.key, self.value):
             yield "key"
         if not forms:
             yield "unsupported"
         elif not any(fits(place.key, form, one.text) for one, form in forms.items()):
             yield "unfit_key"
+
+    def _risks(self, place: _Place, threshold: float) -> Iterator[str]:
         yield from shape.risks(self.value)
         if not shape.is_plain(self.value):
             yield "not_plain"

@@ -42,19 +42,19 @@ class Phrases:
         if index >= len(tokens):
             return 0
         token = tokens[index]
-        found = [1] if self._stems and token.startswith(self._stems) else [0]
-        found += [
-            1 + len(tail)
-            for tail in self._heads.get(token, ())
-            if tuple(tokens[index + 1 : index + 1 + len(tail)]) == tail
-        ]
-        return max(found)
+        longest = 1 if self._stems and token.startswith(self._stems) else 0
+        for tail in self._heads.get(token, ()):
+            if len(tail) >= longest and tuple(tokens[index + 1 : index + 1 + len(tail)]) == tail:
+                longest = 1 + len(tail)
+        return longest
 
     def stand_at(self, tokens: Sequence[str], index: int) -> bool:
         return self.length_at(tokens, index) > 0
 
     def first(self, tokens: Sequence[str]) -> int | None:
         """Where the first of them begins."""
+        if not self._stems and self._heads.keys().isdisjoint(tokens):
+            return None  # of most tables nothing stands in a text
         return next((index for index in range(len(tokens)) if self.stand_at(tokens, index)), None)
 
     def within(self, tokens: Sequence[str], text: str = "") -> bool:

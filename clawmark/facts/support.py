@@ -12,6 +12,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import NamedTuple
 
 from clawmark.facts import phrases as p
 from clawmark.facts.claim import Claim, is_part_of_a_name
@@ -32,14 +34,13 @@ def supporting(key: str, value: str, said: Sequence[Said]) -> Said | None:
     found: Said | None = None
     acting = just = False
     for one in _in_order(said)[-MOST_MESSAGES:]:
-        typed = typed_of(one.text)
+        typed = _typed(one.text)
         if typed is None:
             continue
-        tokens = words_of(typed)
-        if p.ROLE_PLAY.within(tokens, typed):
-            acting = not p.OVER.within(tokens, typed)
+        if typed.is_play:
+            acting = not typed.is_over
             continue
-        verdict = 0 if acting else _verdict(claim, typed, tokens, found is not None, just)
+        verdict = 0 if acting else _verdict(claim, typed, found is not None, just)
         if verdict > 0 and is_part_of_a_name(claim, one.text):
             verdict = 0
         if verdict:
@@ -64,6 +65,25 @@ def asks_to_forget(key: str, value: str | None, said: Sequence[Said], now: datet
     return None
 
 
+class _Typed(NamedTuple):
+    """What of a message its owner typed. is_play: it begins a role play, is_over: or ends one."""
+
+    text: str
+    words: frozenset[str]
+    is_play: bool
+    is_over: bool
+
+
+@lru_cache(maxsize=2 * MOST_MESSAGES)
+def _typed(text: str) -> _Typed | None:
+    """Read once for all claims of a batch or of a turn."""
+    typed = typed_of(text)
+    if typed is None:
+        return None
+    words = words_of(typed)
+    return _Typed(typed, frozenset(words), p.ROLE_PLAY.within(words, typed), p.OVER.within(words, typed))
+
+
 def _in_order(said: Sequence[Said]) -> list[Said]:
     """As they were typed. One that comes out of the log and from its prompt as well counts once, or the copy of what was
     taken back since would stand behind that."""
@@ -77,15 +97,15 @@ def _in_order(said: Sequence[Said]) -> list[Said]:
     return kept
 
 
-def _verdict(claim: Claim, typed: str, tokens: Sequence[str], held: bool, just: bool) -> int:
+def _verdict(claim: Claim, typed: _Typed, held: bool, just: bool) -> int:
     """What one message does to the claim: 1 supports it, -1 takes it back, 0 neither.
 
     held   an earlier message supports it    just   the one before this does
     """
-    there = claim.text in typed if claim.spaceless else set(claim.tokens) <= set(tokens)
+    there = claim.text in typed.text if claim.spaceless else typed.words.issuperset(claim.tokens)
     if not there and not held:
         return 0
-    sentences = list(sentences_of(typed))
+    sentences = list(sentences_of(typed.text))
     playful = there and any(
         p.PRETENCE.within(beside(claim, one), one.text) or p.ABOUT_TEXT.within(one.words, one.text) for one in sentences
     )
