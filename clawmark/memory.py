@@ -533,25 +533,37 @@ class Memory:
         from clawmark.belief import Belief
         from clawmark.facts import gate
 
-        now = self._clock()
         fault = keys.scope_fault(scope)
         if fault is not None:
             raise UsageError(f"{fault}.")
-        with self._writing() as connection:
-            try:
-                key, value = gate.statement(key, value)
-                scope = streams.scope_called(connection, scope)
-                with db.transaction(connection, self.path):
-                    secret = self._secret()  # not before: a restore that was waited for may have changed it
-                    fact = Belief(connection, secret, now).state(key, value, scope, writer, observed_at)
-            except Refused as refused:
-                event = "conflict_skip" if refused.code == "CONFLICT_SKIP" else "reject"
-                known = key if event == "conflict_skip" else None
-                with db.transaction(connection, self.path):
-                    events.add(connection, event, now, source=writer, scope=scope, key=known, detail=refused.code)
-                raise
-            sidecar.save(connection, self.path, now)
-            return fact
+
+        def state(connection: apsw.Connection, now: datetime) -> Fact:
+            where = streams.scope_called(connection, scope)
+            return Belief(connection, self._secret(), now).state(key, value, where, writer, observed_at)
+
+        try:
+            key, value = gate.statement(key, value)
+            return self._changed(state)[0]
+        except Refused as refused:
+            self._note_refusal(refused, key, scope, writer)
+            raise
+
+    def _note_refusal(self, refused: Refused, key: str, scope: str, writer: Writer) -> None:
+        """What was refused stands nowhere; its key is named only where a fact has it."""
+        is_conflict = refused.code == "CONFLICT_SKIP"
+
+        def note(connection: apsw.Connection, now: datetime) -> None:
+            events.add(
+                connection,
+                "conflict_skip" if is_conflict else "reject",
+                now,
+                source=writer,
+                scope=streams.scope_called(connection, scope),
+                key=key if is_conflict else None,
+                detail=refused.code,
+            )
+
+        self._changed(note)
 
     def hide(self, key: str, scope: str | None = None, *, writer: Writer = "agent") -> list[str]:
         """Show the fact `key` nowhere any more, in `scope` or wherever it stands, until a person decides; nothing of it
@@ -566,16 +578,16 @@ class Memory:
         from clawmark.facts import gate
 
         key = gate.named(key)
-        with self._writing() as connection:
-            now = self._clock()
-            with db.transaction(connection, self.path):
-                named = None if scope is None else streams.scope_called(connection, scope)
-                changed = facts.hide(connection, key, named, is_hidden=is_hidden, now=now)
-                for where in changed:
-                    event = "hide" if is_hidden else "unhide"
-                    events.add(connection, event, now, source=writer, scope=where, key=key)
-            sidecar.save(connection, self.path, now)
+
+        def hide(connection: apsw.Connection, now: datetime) -> list[str]:
+            named = None if scope is None else streams.scope_called(connection, scope)
+            changed = facts.hide(connection, key, named, is_hidden=is_hidden, now=now)
+            for where in changed:
+                event = "hide" if is_hidden else "unhide"
+                events.add(connection, event, now, source=writer, scope=where, key=key)
             return changed
+
+        return self._changed(hide)[0]
 
     def forget(self, key: str, scope: str | None = None) -> list[str]:
         """Erase the fact `key` for good, in `scope` or wherever it stands, with what was said of it; returns the scopes in
@@ -597,17 +609,30 @@ class Memory:
         it is learned again from the same logs; what the person says afterwards counts. Raises UsageError as above."""
         from clawmark import forgetting
 
+        with self._apart() as (connection, reader):
+            plan = forgetting.planned(connection, reader, what)
+
+        def carry_out(connection: apsw.Connection, now: datetime) -> Forgotten:
+            return forgetting.carried_out(connection, plan, self._secret(), now)
+
+        gone, finished = self._changed(carry_out, erases=True)
+        return replace(gone, finished=finished)
+
+    def _changed(self, work: Callable[[apsw.Connection, datetime], T], *, erases: bool = False) -> tuple[T, bool]:
+        """What `work` makes of the database in one transaction, the sidecar brought up to date, and whether all that it
+        erased is out of every file: where another process reads, that is left to the next pass."""
         with self._writing() as connection:
             now = self._clock()
-            plan = forgetting.planned(connection, self._reader_of_all(connection), what)
             with db.transaction(connection, self.path):
-                gone = forgetting.carried_out(connection, plan, self._secret(), now)
-                erase.forget_in_sidecar(connection, self.path, now)
+                done = work(connection, now)
+                if erases:
+                    erase.mark_unfinished(connection, now, "fact")
+                    erase.forget_in_sidecar(connection, self.path, now)
             sidecar.save(connection, self.path, now)
-            if not erase.finish(connection, self.path):
-                log.warning("forget_unfinished reason=another process reads the database; the next sync completes it")
-                gone = replace(gone, finished=False)
-            return gone
+            finished = not erases or erase.finish(connection, self.path)
+        if not finished:
+            log.warning("forget_unfinished reason=another process reads the database; the next sync completes it")
+        return done, finished
 
     # What waits for the person
 
@@ -706,16 +731,10 @@ class Memory:
     def _decided(self, work: Callable[[Belief, apsw.Connection], T], *, erases: bool = False) -> T:
         from clawmark.belief import Belief
 
-        with self._writing() as connection:
-            now = self._clock()
-            with db.transaction(connection, self.path):
-                done = work(Belief(connection, self._secret(), now), connection)
-                if erases:
-                    erase.mark_unfinished(connection, now, "fact")
-            sidecar.save(connection, self.path, now)
-            if erases and not erase.finish(connection, self.path):
-                log.warning("forget_unfinished reason=another process reads the database; the next sync completes it")
-            return done
+        def decide(connection: apsw.Connection, now: datetime) -> T:
+            return work(Belief(connection, self._secret(), now), connection)
+
+        return self._changed(decide, erases=erases)[0]
 
     def why(self, key: str, scope: str | None = None) -> list[Why]:
         """What is known of a key and where it is from, scope by scope; empty when nothing ever was."""

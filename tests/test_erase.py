@@ -353,3 +353,32 @@ def test_a_sidecar_that_cannot_be_written_goes_with_what_is_forgotten(
             assert erase.erase_fact(connection, "user.address", "shared", b"s" * 32, LATER)
             erase.forget_in_sidecar(connection, db_path, LATER)
     assert not sidecar.path_of(db_path).exists()
+
+
+@pytest.mark.parametrize("how", ["forget", "accept", "reject"])
+def test_no_erasure_stays_in_a_sidecar_that_cannot_be_written(
+    memory: Memory, db_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.set("user.address", f"{CANARY} street 4")
+    waiting = {
+        "accept": lambda: memory.propose(
+            "forget", "user.address", f"{CANARY} street 4", origin="agent", reason="unasked"
+        ),
+        "reject": lambda: memory.propose("set", "user.boat", f"the {CANARY}", origin="agent", reason="unasked"),
+    }
+    name = waiting[how]().name if how in waiting else ""
+    if how == "reject":
+        memory.forget("user.address")
+    assert CANARY.encode() in sidecar.path_of(db_path).read_bytes()
+
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "replace", full)
+    if how == "forget":
+        memory.forget("user.address")
+    elif how == "accept":
+        memory.accept(name)
+    else:
+        memory.reject(name)
+    assert not sidecar.path_of(db_path).exists()
