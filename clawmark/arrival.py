@@ -20,7 +20,7 @@ import apsw
 from clawmark import erase, keys
 from clawmark.belief import REJECTED_FOR
 from clawmark.errors import DatabaseError, Refused
-from clawmark.facts import gate, ladder
+from clawmark.facts import ladder, statement
 from clawmark.guard import secrets
 from clawmark.model import SHARED, Fact
 from clawmark.store import (
@@ -129,8 +129,8 @@ class _Arrival:
         self._now = now
         with db.system_explained(path):
             self._secret = keyfile.known(keyfile.key_path(path))  # a new one would only look like one that is lost
-        self._clock = ladder.bounded(now, passages.newest_at(connection))
-        self._forgotten = _Forgotten(connection, keys_beside(path), self._clock)
+        self._as_of = passages.as_of(connection, now)
+        self._forgotten = _Forgotten(connection, keys_beside(path), self._as_of)
         self._rests_on = self._content_keys()
         self._trail = {
             (row["scope"], row["memory_key"], row["new_value"]) for row in tables.get(TRAIL, ()) if _is_event(row)
@@ -176,11 +176,11 @@ class _Arrival:
             new = _not_ahead(_fact(row), self._now)
         except Refused as refused:
             return Outcome("refused", str(refused))
-        statement = self._statement(new.scope, new.key, new.value)
+        stated = self._statement(new.scope, new.key, new.value)
         old = facts.get(self._connection, new.key, new.scope)
-        held = old or facts.get(self._connection, new.key, new.scope, deleted=True)
-        if self._forgotten.covers(old, new, self._rests_on.get(statement, ())):
-            self._kept_out.add(statement)
+        held = old or facts.get(self._connection, new.key, new.scope, with_hidden=True)
+        if self._forgotten.covers(old, new, self._rests_on.get(stated, ())):
+            self._kept_out.add(stated)
             return Outcome("forgotten")
         if held is not None and likeness(secrets.mask(held.value)) == likeness(new.value):
             new = replace(new, value=held.value)  # which only an export masked
@@ -199,8 +199,8 @@ class _Arrival:
 
     def _stated(self, old: Fact | None, new: Fact) -> Outcome:
         # The ladder asks when a value was said last, and a fact that was kept knows more than its first time.
-        statement = ladder.Statement(new.key, new.value, new.confidence, new.source, new.scope, new.reinforced_at)
-        outcome, result = ladder.apply(old, statement, self._now)
+        stated = ladder.Statement(new.key, new.value, new.confidence, new.source, new.scope, new.reinforced_at)
+        outcome, result = ladder.apply(old, stated, self._now)
         if old is not None and (outcome == "conflict_skip" or (outcome == "reinforce" and _adds_nothing(old, new))):
             return Outcome("known")
         result = result if old is not None else new
@@ -234,7 +234,7 @@ class _Arrival:
             return Outcome("refused", "it lacks something that a proposal has")
         if row["state"] == "pending" and (row["kind"] == "set" or row["value"]):
             try:
-                row = row | {"value": gate.value(row["value"])}
+                row = row | {"value": statement.value(row["value"])}
             except Refused as refused:
                 return Outcome("refused", str(refused))
         like = portable.proposal_like(self._connection, row)
@@ -248,25 +248,25 @@ class _Arrival:
         if row["state"] not in ("accepted", "rejected") or row["kind"] != "set":
             return Outcome("known")
         here, at = proposals.get(self._connection, number), datetime.fromisoformat(row["updated_at"])
-        until = min(at, self._clock) + REJECTED_FOR
+        until = min(at, self._as_of) + REJECTED_FOR
         if row["state"] == "rejected" and here is not None and self._secret is not None:
-            tombstones.bury_rejected(self._connection, self._secret, here.scope, here.value, at, until)
+            tombstones.bury_rejected(self._connection, self._secret, here.scope, here.key, here.value, at, until)
         proposals.decide(self._connection, number, row["state"], at)
         return Outcome("replaced")
 
     def _waiting(self, row: Row) -> Outcome:
         scope, key, value = row["scope"], row["key"], row["value"]
-        fact = facts.get(self._connection, key, scope, deleted=True)
+        fact = facts.get(self._connection, key, scope, with_hidden=True)
         is_said = fact is not None and likeness(fact.value) == likeness(value)
         if row["kind"] == "forget":
             return Outcome("known") if fact is None else self._added(row)
         if is_said:
             return Outcome("known")
-        statement = self._statement(scope, key, value)
-        if self._forgotten.covers_value(scope, key, value, self._rests_on.get(statement, ())):
-            self._kept_out.add(statement)
+        stated = self._statement(scope, key, value)
+        if self._forgotten.covers_value(scope, key, value, self._rests_on.get(stated, ())):
+            self._kept_out.add(stated)
             return Outcome("forgotten")
-        if self._forgotten.is_rejected(scope, value):
+        if self._forgotten.is_rejected(scope, key, value):
             return Outcome("rejected")
         return self._added(row)
 
@@ -312,7 +312,7 @@ class _Arrival:
         if not sidecar.is_usable("horizons", row):
             return Outcome("refused", "it lacks something that a horizon has")
         before = min(
-            db.time_of(row["before"]), self._now + ladder.AHEAD
+            db.time_of(row["before"]), self._now + passages.AHEAD
         )  # a later one would keep out what is not said yet
         return _new(tombstones.put_horizon(self._connection, row["scope"], before))
 
@@ -382,13 +382,13 @@ def keys_beside(path: Path) -> list[bytes]:
 
 class _Forgotten:
     """What was forgotten in a memory, as it stands before anything arrives: by its tombstones, as far as there is the key
-    to read them, and by its trail. clock: by which rejections expire."""
+    to read them, and by its trail. as_of: by which rejections expire."""
 
-    def __init__(self, connection: apsw.Connection, secret_keys: Sequence[bytes], clock: datetime) -> None:
+    def __init__(self, connection: apsw.Connection, secret_keys: Sequence[bytes], as_of: datetime) -> None:
         self._secrets = secret_keys
-        self._clock = clock
+        self._as_of = as_of
         self._known = [known for known in (Tombstones(connection, secret) for secret in secret_keys) if known]
-        self._buried = tombstones.standing(tombstones.buried(connection), clock)
+        self._buried = tombstones.standing(tombstones.buried(connection), as_of)
         self._since = latest(events.forgets(connection))
         self._answers: dict[tuple[str, str], bool] = {}
 
@@ -422,8 +422,8 @@ class _Forgotten:
             return True
         return any(value is not None and self.covers_value(scope, key, value) for value in values)
 
-    def is_rejected(self, scope: str, value: str) -> bool:
-        return any(known.is_rejected(scope, value, self._clock) for known in self._known)
+    def is_rejected(self, scope: str, key: str, value: str) -> bool:
+        return any(known.is_rejected(scope, key, value, self._as_of) for known in self._known)
 
 
 def _adds_nothing(old: Fact, new: Fact) -> bool:
@@ -437,7 +437,7 @@ def _fact(row: Row) -> Fact:
     if fault is not None:
         raise Refused("KEY_FORMAT", fault)
     return Fact(
-        *gate.statement(row["key"], row["value"]),
+        *statement.statement(row["key"], row["value"]),
         float(row["confidence"]),
         row["source"] if row["source"] in ladder.STRENGTH else "extracted",
         time(row["updated_at"]),
@@ -451,7 +451,7 @@ def _fact(row: Row) -> Fact:
 def _not_ahead(fact: Fact, now: datetime) -> Fact:
     """What says that it was stated in the future would outlast whatever the person says until then. Clocks of two
     machines may differ."""
-    if max(fact.updated_at, fact.created_at, fact.observed_at, fact.reinforced_at) <= now + ladder.AHEAD:
+    if max(fact.updated_at, fact.created_at, fact.observed_at, fact.reinforced_at) <= now + passages.AHEAD:
         return fact
     return replace(
         fact,

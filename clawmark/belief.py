@@ -10,25 +10,22 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import apsw
 
 from clawmark import erase
 from clawmark.errors import Refused, UsageError
-from clawmark.facts import gate, ladder
+from clawmark.facts import ladder, statement
+from clawmark.facts.subject import same_subject
 from clawmark.guard import injection, secrets
-from clawmark.model import SHARED, Conflict, Evidence, Fact, Proposal, ProposalKind, Utterance, Writer
+from clawmark.model import CONFIDENCE, SHARED, Draft, Evidence, Fact, Proposal, Ruling, Utterance, Writer, Yes
 from clawmark.store import events, evidence, facts, passages, proposals, tombstones
 from clawmark.store.tombstones import Tombstones
 from clawmark.text import cut, likeness
-
-CONFIDENCE: Final = {"user": 1.0, "agent": 0.9, "extracted": 0.8}
-"""How far a statement is believed by who makes it, where nothing else is said."""
 
 WAITS: Final = timedelta(days=90)
 """How long a proposal waits; one to forget a fact, which is hidden meanwhile, waits for 30 days."""
@@ -42,41 +39,42 @@ REASON_LENGTH: Final = 200
 RAISED: Final = 0.05
 """What a proposal gains in confidence when it is said in another conversation."""
 
-Way = Literal["replace", "supersede", "keep_both"]
-
 
 class Belief:
     """Statements into one database, in one transaction.
 
     secret   of the tombstones        now   of what is written
-    clock    by which things expire: not later than the newest message by more than a day
+    as_of    by which things expire: not later than the newest message by more than a day
     """
 
     def __init__(self, connection: apsw.Connection, secret: bytes, now: datetime) -> None:
         self._connection = connection
         self._secret = secret
         self._now = now
-        self.clock = ladder.bounded(now, passages.newest_at(connection))
+        self.as_of = passages.as_of(connection, now)
 
     # What somebody says now
 
     def state(self, key: str, value: str, scope: str, writer: Writer, observed_at: datetime | None) -> Fact:
-        """The fact as it stands afterwards; `key` and `value` have passed the gate. Raises Refused CONFLICT_SKIP or
+        """The fact as it stands afterwards; `key` and `value` have passed `statement`. Raises Refused CONFLICT_SKIP or
         FORGOTTEN, with nothing changed."""
+        if writer not in CONFIDENCE:
+            raise UsageError(f"a fact is stated by {' or '.join(CONFIDENCE)}; propose what {writer!r} claims.")
         connection, now = self._connection, self._now
         forgotten_at = self._forgotten_at(scope, key, value)
         is_said_since = writer == "user" and (observed_at is None or (forgotten_at and observed_at > forgotten_at))
         if forgotten_at is not None and not is_said_since:
             raise Refused("FORGOTTEN", "the person had it forgotten; only what they say since then brings it back")
         # An agent that hid a person's fact has not made room for its own.
-        old = facts.get(connection, key, scope, deleted=writer != "user")
+        old = facts.get(connection, key, scope, with_hidden=writer != "user")
         observed = min(observed_at or now, now)
         if observed_at is None and old is not None:  # what is said now is the newest, whatever the clock once said
             observed = max(observed, old.reinforced_at)
-        statement = ladder.Statement(key, value, CONFIDENCE[writer], writer, scope, observed)
-        outcome, fact = ladder.apply(old, statement, now)
-        everybodys = facts.get(connection, key, SHARED, deleted=True) if writer != "user" and scope != SHARED else None
-        if "conflict_skip" in (outcome, ladder.decide(everybodys, statement)):
+        said = ladder.Statement(key, value, CONFIDENCE[writer], writer, scope, observed)
+        outcome, fact = ladder.apply(old, said, now)
+        is_beside = writer != "user" and scope != SHARED
+        everybodys = facts.get(connection, key, SHARED, with_hidden=True) if is_beside else None
+        if "conflict_skip" in (outcome, ladder.decide(everybodys, said)):
             raise Refused("CONFLICT_SKIP", "what is stored is the person's own word, or was said later")
         facts.put(connection, fact)
         if writer == "user":
@@ -89,6 +87,30 @@ class Belief:
         self._of_fact(outcome, writer, old, fact)
         return fact
 
+    def typed(self, key: str, value: str, scope: str, at: datetime, message: Evidence | None) -> Fact:
+        """`state` of what the person typed at a time, in a message where it is known: under the key that its subject has
+        already, so that the newer statement takes the place of all older ones, and resting on the message."""
+        from clawmark.facts import standing  # its tables take their time, and what is set by hand needs none
+
+        known = self._known(scope)
+        fact = self.state(standing.known_key(key, value, known), value, scope, "user", at)
+        self._end(standing.outdated(fact, known), fact)
+        if message is not None:
+            evidence.add(self._connection, scope, fact.key, fact.value, message)
+        return fact
+
+    def _known(self, scope: str) -> list[Fact]:
+        from clawmark.facts import standing
+
+        return standing.seen_from(scope, facts.live(self._connection, [scope, SHARED]))
+
+    def note_refusal(self, refused: Refused, key: str, value: str, scope: str, writer: Writer) -> None:
+        """What was refused stands nowhere; its key is named only where a fact has it."""
+        is_conflict = refused.code == "CONFLICT_SKIP"
+        named = key if is_conflict else None
+        event = "conflict_skip" if is_conflict else "reject"
+        self._event(event, writer, scope, named, {"rule": refused.code} | self._hash(value))
+
     def _forgotten_at(self, scope: str, key: str, value: str) -> datetime | None:
         known = Tombstones(self._connection, self._secret)
         return known.forgotten_at(self._seen_from(scope), key, value) if known else None
@@ -100,12 +122,13 @@ class Belief:
         return {SHARED, *events.scopes(self._connection), *passages.scopes(self._connection)}
 
     def _answered(self, scope: str, key: str, value: str) -> None:
-        """It is stored now: what waited under the same key with the same words waits no longer, nor what would have had
-        another value of it forgotten."""
+        """It is stored now: what waited and says the same of the same subject waits no longer, nor what would have had another
+        value of it forgotten."""
         for one in proposals.pending(self._connection, [scope]):
-            if one.key == key and (one.kind == "forget" or likeness(one.value) == likeness(value)):
+            is_same = same_subject(one.key, key) and _says(one.value, value)
+            if is_same if one.kind == "set" else one.key == key:
                 proposals.decide(self._connection, one.id, "superseded", self._now)
-                self._event("answer", "clawmark", scope, None, {"proposal": one.id})
+                self._event("answer", "clawmark", scope, said={"proposal": one.id})
 
     def _of_fact(
         self, outcome: str, writer: str, old: Fact | None, fact: Fact, rested: Sequence[Evidence] = ()
@@ -118,26 +141,19 @@ class Belief:
             said = {"from": _date(old.observed_at), "until": _date(until)}
         if rested:
             said["evidence"] = [one.content_key.hex()[:12] for one in rested]
-        events.add(
-            self._connection,
-            outcome,
-            self._now,
-            source=writer,
-            scope=fact.scope,
-            key=fact.key,
-            old=None if old is None else old.value,
-            new=fact.value,
-            detail=json.dumps(said) if said else None,
-        )
+        before = None if old is None else old.value
+        self._event(outcome, writer, fact.scope, fact.key, said, old=before, new=fact.value)
 
     # What an extractor claims
 
-    def extracted(self, ruling: gate.Ruling, scope: str) -> str:
+    def extracted(self, ruling: Ruling, scope: str) -> str:
         """Act on a ruling about something said in `scope`; returns "fact", "known", "proposed" or "refused"."""
         if ruling.outcome == "refuse":
+            if ruling.rule == "known":
+                self._rests_on_too(ruling, scope)
             return self._refused(ruling, ruling.rule, scope)
         if not any(one.dated for one in ruling.evidence):
-            ruling = replace(ruling, observed_at=self.clock)  # nobody knows when; it is not old because of that
+            ruling = replace(ruling, observed_at=self.as_of)  # nobody knows when; it is not old because of that
         rests_on = [_evidence(one) for one in ruling.evidence]
         known = Tombstones(self._connection, self._secret)
         content_keys = [one.content_key for one in rests_on]
@@ -145,63 +161,69 @@ class Belief:
             return self._refused(ruling, "forgotten", scope)
         if not all(passages.with_content(self._connection, [one]) for one in content_keys):
             return self._refused(ruling, "erased", scope)  # since it was read
-        if known.is_rejected(scope, ruling.value, self.clock):
+        if known.is_rejected(scope, ruling.key, ruling.value, self.as_of):
             return self._refused(ruling, "rejected", scope)
         if ruling.outcome == "store":
             return self._stored(ruling, scope, rests_on)
         return self._waits(ruling, scope, rests_on)
 
-    def _stored(self, ruling: gate.Ruling, scope: str, rests_on: Sequence[Evidence]) -> str:
-        old = facts.get(self._connection, ruling.key, scope, deleted=True)
+    def _rests_on_too(self, ruling: Ruling, scope: str) -> None:
+        """A fact that is known rests on what the owner plainly said of it as well. Nothing else of it changes."""
+        said = [_evidence(one) for one in ruling.evidence if passages.with_content(self._connection, [one.content_key])]
+        for fact in self._known(scope) if said else ():
+            if fact.key == ruling.key and likeness(fact.value) == likeness(ruling.value):
+                for one in said:
+                    evidence.add(self._connection, fact.scope, fact.key, fact.value, one)
+
+    def _stored(self, ruling: Ruling, scope: str, rests_on: Sequence[Evidence]) -> str:
+        old = facts.get(self._connection, ruling.key, scope, with_hidden=True)
         hidden = facts.is_hidden(self._connection, ruling.key, scope)
-        if hidden and old is not None and not ladder.is_spent(old, self.clock):
+        if hidden and old is not None and not ladder.is_spent(old, self.as_of):
             return self._refused(ruling, "hidden", scope)  # until the person decides
-        everybodys = facts.get(self._connection, ruling.key, SHARED, deleted=True)
-        statement = ladder.Statement(
-            ruling.key, ruling.value, ruling.confidence, "extracted", scope, ruling.observed_at
-        )
+        everybodys = facts.get(self._connection, ruling.key, SHARED, with_hidden=True)
+        said = ladder.Statement(ruling.key, ruling.value, ruling.confidence, "extracted", scope, ruling.observed_at)
         if everybodys is not None and everybodys.source != "extracted":
-            outcome = ladder.decide(everybodys, statement)
-            return "known" if outcome == "reinforce" else self._lost(ruling, scope)
-        outcome, fact = ladder.apply(None if hidden else old, statement, self._now)
+            if ladder.decide(everybodys, said) != "reinforce":
+                return self._lost(ruling, scope)
+            for one in rests_on:
+                evidence.add(self._connection, SHARED, everybodys.key, everybodys.value, one)
+            return "known"
+        outcome, fact = ladder.apply(None if hidden else old, said, self._now)
         if outcome == "conflict_skip":
             for one in rests_on:
                 evidence.add(self._connection, scope, ruling.key, ruling.value, one)
             return self._lost(ruling, scope)
         new = [one for one in rests_on if evidence.add(self._connection, scope, fact.key, fact.value, one)]
-        if outcome == "reinforce" and not new:
+        if outcome == "reinforce" and all(_is_of(old, one) for one in new):
             return "known"  # nothing was said anew
         facts.put(self._connection, fact)
         self._of_fact(outcome, "extracted", None if hidden else old, fact, new)
         self._answered(scope, fact.key, fact.value)
         return "fact"
 
-    def _lost(self, ruling: gate.Ruling, scope: str) -> str:
-        events.add(
-            self._connection, "conflict_skip", self._now, source="extracted", scope=scope, key=ruling.key,
-            detail=json.dumps(self._hash(ruling.value)),
-        )  # fmt: skip
+    def _lost(self, ruling: Ruling, scope: str) -> str:
+        self._event("conflict_skip", "extracted", scope, ruling.key, self._hash(ruling.value))
         return "refused"
 
-    def _refused(self, ruling: gate.Ruling, rule: str, scope: str) -> str:
-        said = {"rule": rule} | self._hash(ruling.value)
-        events.add(self._connection, "reject", self._now, source="extracted", scope=scope, detail=json.dumps(said))
+    def _refused(self, ruling: Ruling, rule: str, scope: str) -> str:
+        self._event("reject", "extracted", scope, said={"rule": rule} | self._hash(ruling.value))
         return "refused"
 
-    def _waits(self, ruling: gate.Ruling, scope: str, rests_on: Sequence[Evidence]) -> str:
+    def _waits(self, ruling: Ruling, scope: str, rests_on: Sequence[Evidence]) -> str:
         origin = next((one.origin for one in ruling.evidence), "owner")
-        made, is_new = self._propose(
+        draft = Draft(
             "set",
             ruling.key,
             ruling.value,
             scope,
-            confidence=ruling.confidence,
             origin=origin,
             reason=ruling.rule,
+            confidence=ruling.confidence,
             conflict=ruling.conflict,
             against=None if ruling.against is None else ruling.against.key,
             observed_at=ruling.observed_at,
         )
+        made, is_new = self._propose(draft)
         if made is None:
             return self._refused(ruling, "too_many", scope)
         before = evidence.sessions(self._connection, scope, made.key, made.value)
@@ -213,156 +235,121 @@ class Belief:
 
     # What waits
 
-    def propose(
-        self,
-        kind: ProposalKind,
-        key: str,
-        value: str,
-        scope: str,
-        *,
-        origin: str,
-        reason: str,
-        confidence: float = CONFIDENCE["agent"],
-        conflict: Conflict = "none",
-        against: str | None = None,
-        observed_at: datetime | None = None,
-    ) -> Proposal:
+    def propose(self, draft: Draft) -> Proposal:
         """Have a statement, or an erasure, wait for the person; the one that waits already where there is one. Raises
         Refused FORGOTTEN or REVIEW (rejected not long ago, or too many wait)."""
         known = Tombstones(self._connection, self._secret)
-        if kind == "set" and known.covers([scope, SHARED], key, value):
+        if draft.kind == "set" and known.covers([draft.scope, SHARED], draft.key, draft.value):
             raise Refused("FORGOTTEN", "the person had it forgotten; only what they say since then brings it back")
-        if kind == "set" and known.is_rejected(scope, value, self.clock):
+        if draft.kind == "set" and known.is_rejected(draft.scope, draft.key, draft.value, self.as_of):
             raise Refused("REVIEW", "the person rejected it not long ago")
-        made, _ = self._propose(
-            kind,
-            key,
-            value,
-            scope,
-            confidence=confidence,
-            origin=origin,
-            reason=reason,
-            conflict=conflict,
-            against=against,
-            observed_at=observed_at or self._now,
-        )
+        made, _ = self._propose(draft)
         if made is None:
             raise Refused("REVIEW", f"{MOST_PENDING} proposals wait already; ask the person to run `clawmark review`")
         return made
 
-    def _propose(
-        self,
-        kind: ProposalKind,
-        key: str,
-        value: str,
-        scope: str,
-        *,
-        confidence: float,
-        origin: str,
-        reason: str,
-        conflict: Conflict,
-        against: str | None,
-        observed_at: datetime,
-    ) -> tuple[Proposal | None, bool]:
+    def _propose(self, draft: Draft) -> tuple[Proposal | None, bool]:
         """The proposal, and whether it is new; None where too many wait."""
-        waiting = proposals.pending(self._connection, [scope])
-        alike = [one for one in waiting if (one.origin == "owner") == (origin == "owner")]
+        from clawmark.facts import standing
+
+        waiting = proposals.pending(self._connection, [draft.scope])
+        alike = [one for one in waiting if (one.origin == "owner") == (draft.origin == "owner")]
         for one in waiting:
-            if one.kind == kind and likeness(one.value) == likeness(value) and (kind == "set" or one.key == key):
+            says_it = one.kind == draft.kind and standing.says_the_same(one, draft)
+            if says_it and (draft.kind == "set" or one.key == draft.key):
                 return one, False
-        if len(alike) >= MOST_PENDING and not self._gives_way(alike, origin):
+        if len(alike) >= MOST_PENDING and not self._make_room(alike, draft.origin):
             return None, False
-        lasts = FORGET_WAITS if kind == "forget" else WAITS
-        made = proposals.add(
-            self._connection,
-            kind=kind,
-            scope=scope,
-            key=key,
-            value=value,
-            confidence=confidence,
-            origin=origin,
-            reason=reason,
-            conflict=conflict,
-            against=against,
-            observed_at=min(observed_at, self._now),
-            now=self._now,
-            expires_at=self.clock + lasts,
-        )
-        said = {"proposal": made.id, "rule": reason, "conflict": conflict} | self._hash(value)
-        self._event("propose", origin, scope, None, said)  # what nobody approved may stand in the key as well
+        lasts = FORGET_WAITS if draft.kind == "forget" else WAITS
+        made = proposals.add(self._connection, draft, self._now, self.as_of + lasts)
+        said = {"proposal": made.id, "rule": draft.reason, "conflict": draft.conflict} | self._hash(draft.value)
+        self._event("propose", draft.origin, draft.scope, said=said)  # what nobody approved may stand in the key too
         return made, True
 
-    def _gives_way(self, waiting: Sequence[Proposal], origin: str) -> bool:
-        """Whether the oldest of the owner's sentences made room for a newer one; nobody else's words push any out."""
+    def _make_room(self, waiting: Sequence[Proposal], origin: str) -> bool:
+        """Let the oldest of the owner's sentences give way to a newer one; False where nothing does, since nobody else's
+        words push any out."""
         oldest = next((one for one in waiting if one.kind == "set" and one.origin == "owner"), None)
         if origin != "owner" or oldest is None:
             return False
         self._lapse(oldest)
         return True
 
-    def accept(
-        self,
-        name: str,
-        *,
-        value: str | None = None,
-        key: str | None = None,
-        into: str | None = None,
-        way: Way = "replace",
-    ) -> Fact | None:
+    def accept(self, name: str, yes: Yes) -> Fact | None:
         """The person takes a proposal on: as it stands, edited, merged `into` a known key, in the place of what it is
-        against (supersede), or beside it (keep_both). None for one to forget.
+        against (supersede), or beside it (keep_both). None for one to forget. Where they name no key it takes the place of
+        what is known of the same subject, under the key that this has.
 
         Raises UsageError for one that is unknown, decided, or not what `name` says; Refused for what is no key or value.
         """
-        one = self._named(name)
-        if one.kind == "forget":
-            held = facts.get(self._connection, one.key, one.scope, deleted=True)
-            if held is not None and likeness(held.value) != likeness(one.value):
-                raise UsageError(
-                    f"{one.key} is another one by now; reject {one.name}, or say `clawmark forget {one.key}`."
-                )
-            if value is not None or key is not None or into is not None or way != "replace":
-                raise UsageError(f"{one.name} is about forgetting {one.key}; it can be accepted or rejected.")
-            proposals.decide(self._connection, one.id, "accepted", self._now)
-            erase.erase_fact(self._connection, one.key, one.scope, self._secret, self._now)
-            self._event("accept", "user", one.scope, None, {"proposal": one.id, "way": "forget"})
+        from clawmark.facts import standing
+
+        drafted = proposals.named(self._connection, name)
+        if drafted.kind == "forget":
+            self._erased(drafted, yes)
             return None
-        if into is not None and (key is not None or way != "replace"):
+        known = self._known(drafted.scope)
+        one = standing.as_it_stands(drafted, known)
+        if yes.into is not None and (yes.key is not None or yes.way != "replace"):
             raise UsageError("merge into a key, or give another key, or say how both stand; not two of these.")
-        under, said = gate.statement(one.key if key is None else key, one.value if value is None else value)
-        if into is not None:
-            under, said = self._merged(one, gate.named(into), said, edited=value is not None)
-        elif way == "keep_both" and key is None and facts.get(self._connection, under, one.scope) is not None:
+        under, said = statement.statement(
+            one.key if yes.key is None else yes.key, one.value if yes.value is None else yes.value
+        )
+        known_as = standing.known_key(one.key, said, known)
+        if yes.into is not None:
+            under, said = self._merged(one, statement.named(yes.into), said, edited=yes.value is not None)
+        elif yes.way == "keep_both" and yes.key is None and facts.get(self._connection, under, one.scope) is not None:
             under = self._free_key(under, one.scope)
-        beaten = self._beaten(one, under) if way == "supersede" else None
-        scope = one.scope if way == "keep_both" else self._scope_of(one, under, beaten)
-        if way == "replace" and into is None and value is None:
+        elif yes == Yes(value=yes.value):
+            under = known_as
+        beaten = self._beaten(one, under, drafted.against) if yes.way == "supersede" else None
+        scope = one.scope if yes.way == "keep_both" else self._scope_of(one, under, beaten)
+        if yes.way == "replace" and yes.into is None and yes.value is None:
             self._require_newest(one, under, scope)
         proposals.decide(self._connection, one.id, "accepted", self._now)
-        old = facts.get(self._connection, under, scope, deleted=True)
+        old = facts.get(self._connection, under, scope, with_hidden=True)
         begun = self._now if old is None else old.created_at
         fact = Fact(under, said, CONFIDENCE["user"], "user", self._now, scope, begun, one.observed_at, self._now)
         facts.put(self._connection, fact)
         for where in self._seen_from(scope):
             tombstones.lift(self._connection, self._secret, where, under, said)
         evidence.move(self._connection, (one.scope, one.key, one.value), (scope, under, said))
+        if yes.into is not None and old is not None and yes.value is None:  # it says what the other said, too
+            for rested in evidence.of(self._connection, scope, under, old.value):
+                evidence.add(self._connection, scope, under, said, rested)
         self._of_fact("create" if old is None else "update", "user", old, fact)
         if beaten is not None:
-            facts.remove(self._connection, beaten.key, beaten.scope)
-            until = fact.observed_at if fact.observed_at >= beaten.observed_at else self._now
-            detail = {"by": under, "from": _date(beaten.observed_at), "until": _date(until)}
-            events.add(
-                self._connection, "supersede", self._now, source="user", scope=beaten.scope, key=beaten.key,
-                old=beaten.value, detail=json.dumps(detail),
-            )  # fmt: skip
-        edited = said != one.value or under != one.key
-        how = "merge" if into is not None else way
-        self._event("accept", "user", scope, under, {"proposal": one.id, "edited": edited, "way": how})
+            self._end([beaten], fact)
+        elif yes == Yes(value=yes.value):
+            self._end(standing.outdated(fact, known), fact)
+        edited = said != one.value or under not in (one.key, known_as)
+        how = "merge" if yes.into is not None else yes.way
+        taken = {"proposal": one.id, "edited": edited, "way": how, "confidence": one.confidence}
+        self._event("accept", "user", scope, under, taken)
+        self._answered(scope, under, said)
         return fact
+
+    def _end(self, ended: Sequence[Fact], by: Fact) -> None:
+        """What these facts say was true until `by` was said; it stays in the trail, with its dates."""
+        for one in ended:
+            facts.remove(self._connection, one.key, one.scope)
+            until = by.observed_at if by.observed_at >= one.observed_at else self._now
+            span = {"by": by.key, "from": _date(one.observed_at), "until": _date(until)}
+            self._event("supersede", "user", one.scope, one.key, span, old=one.value)
+
+    def _erased(self, one: Proposal, yes: Yes) -> None:
+        held = facts.get(self._connection, one.key, one.scope, with_hidden=True)
+        if held is not None and likeness(held.value) != likeness(one.value):
+            raise UsageError(f"{one.key} is another one by now; reject {one.name}, or say `clawmark forget {one.key}`.")
+        if yes != Yes():
+            raise UsageError(f"{one.name} is about forgetting {one.key}; it can be accepted or rejected.")
+        proposals.decide(self._connection, one.id, "accepted", self._now)
+        erase.erase_fact(self._connection, one.key, one.scope, self._secret, self._now)
+        self._event("accept", "user", one.scope, said={"proposal": one.id, "way": "forget"})
 
     def _scope_of(self, one: Proposal, under: str, beaten: Fact | None) -> str:
         """Where it is stored: in its own scope, or in what is shared where it replaces what stands there."""
-        if facts.get(self._connection, under, one.scope, deleted=True) is not None:
+        if facts.get(self._connection, under, one.scope, with_hidden=True) is not None:
             return one.scope
         replaced = facts.get(self._connection, under, SHARED) or beaten
         return one.scope if replaced is None else replaced.scope
@@ -380,16 +367,19 @@ class Belief:
         held = facts.get(self._connection, into, one.scope) or facts.get(self._connection, into, SHARED)
         if held is None:
             raise UsageError(f"nothing is stored under {into} in {one.scope}; accept it, or name another key.")
-        return into, said if edited or likeness(held.value) == likeness(said) else gate.value(f"{held.value}; {said}")
+        if edited or likeness(held.value) == likeness(said):
+            return into, said
+        return into, statement.value(f"{held.value}; {said}")
 
-    def _beaten(self, one: Proposal, under: str) -> Fact | None:
-        """The fact that gives way: what the proposal is against, where it does not stand under the same key."""
+    def _beaten(self, one: Proposal, under: str, drafted: str | None) -> Fact | None:
+        """The fact that gives way: what the proposal is against, where it does not stand under the same key. One that it was
+        against from the beginning must not have changed since."""
         if one.against is None or one.against == under:
             return None
         for scope in (one.scope, SHARED):
             held = facts.get(self._connection, one.against, scope)
             if held is not None:
-                if held.updated_at > one.created_at:
+                if held.key == drafted and held.updated_at > one.created_at:
                     raise UsageError(f"{held.key} has changed since {one.name} was proposed; look at both again.")
                 return held
         return None
@@ -398,12 +388,12 @@ class Belief:
         return next(
             f"{key}_{number}"
             for number in range(2, 10_000)
-            if facts.get(self._connection, f"{key}_{number}", scope, deleted=True) is None
+            if facts.get(self._connection, f"{key}_{number}", scope, with_hidden=True) is None
         )
 
     def reject(self, name: str, reason: str) -> Proposal:
         """The person does not want it: its words are not proposed again for 180 days. What was hidden is shown again."""
-        one = self._named(name)
+        one = proposals.named(self._connection, name)
         proposals.decide(self._connection, one.id, "rejected", self._now)
         said: dict[str, Any] = {"proposal": one.id, "rule": one.reason}
         if reason.strip():
@@ -412,23 +402,23 @@ class Belief:
             self._shown_again(one)
         else:
             tombstones.bury_rejected(
-                self._connection, self._secret, one.scope, one.value, self._now, self.clock + REJECTED_FOR
+                self._connection, self._secret, one.scope, one.key, one.value, self._now, self.as_of + REJECTED_FOR
             )
             evidence.remove(self._connection, one.scope, one.key, one.value)
-        self._event("decline", "user", one.scope, None, said | self._hash(one.value))
+        self._event("decline", "user", one.scope, said=said | self._hash(one.value))
         return one
 
     def defer(self, name: str, days: int) -> Proposal:
         """The person wants to decide later."""
-        one = self._named(name)
+        one = proposals.named(self._connection, name)
         until = self._now + timedelta(days=days)
-        proposals.defer(self._connection, one.id, until, self.clock + timedelta(days=days) + WAITS, self._now)
-        self._event("defer", "user", one.scope, None, {"proposal": one.id, "days": days})
+        proposals.defer(self._connection, one.id, until, self.as_of + timedelta(days=days) + WAITS, self._now)
+        self._event("defer", "user", one.scope, said={"proposal": one.id, "days": days})
         return one
 
     def run_out(self) -> int:
         """What nobody decided in time is gone; a fact that was hidden for it is shown again. Returns how many."""
-        over = proposals.run_out(self._connection, self.clock)
+        over = proposals.run_out(self._connection, self.as_of)
         for one in over:
             self._lapse(one)
         return len(over)
@@ -439,34 +429,21 @@ class Belief:
             self._shown_again(one)
         else:
             evidence.remove(self._connection, one.scope, one.key, one.value)
-        self._event("lapse", "clawmark", one.scope, None, {"proposal": one.id})
+        self._event("lapse", "clawmark", one.scope, said={"proposal": one.id})
 
     def fade(self) -> int:
         """Hide what was stated by others than the person and by nobody for a year. Returns how many."""
         gone = 0
         for fact in facts.live(self._connection):
-            if ladder.is_spent(fact, self.clock):
+            if ladder.is_spent(fact, self.as_of):
                 facts.hide(self._connection, fact.key, fact.scope, is_hidden=True, now=self._now)
-                events.add(self._connection, "decay", self._now, source="decay", scope=fact.scope, key=fact.key)
+                self._event("decay", "decay", fact.scope, fact.key)
                 gone += 1
         return gone
 
     def _shown_again(self, one: Proposal) -> None:
         for scope in facts.hide(self._connection, one.key, one.scope, is_hidden=False, now=self._now):
-            events.add(self._connection, "unhide", self._now, source="user", scope=scope, key=one.key)
-
-    def _named(self, name: str) -> Proposal:
-        found = _NAME.fullmatch(name.strip())
-        one = proposals.get(self._connection, int(found[1])) if found else None
-        if found is None or one is None:
-            raise UsageError(f"there is no proposal {name}; `clawmark review --list` lists them.")
-        if one.state != "pending":
-            raise UsageError(f"proposal {one.id} is {one.state} already.")
-        if found[2] is not None and not one.content_hash.startswith(found[2]):
-            raise UsageError(
-                f"proposal {one.id} says something else now; look at it again with `clawmark review --list`."
-            )
-        return one
+            self._event("unhide", "user", scope, one.key)
 
     # What is noted
 
@@ -475,15 +452,41 @@ class Belief:
         hashed = hmac.digest(self._secret, b"event\0" + likeness(value).encode(), hashlib.sha256).hex()[:12]
         return {"hash": hashed, "length": len(value)}
 
-    def _event(self, event: str, source: str, scope: str, key: str | None, said: dict[str, Any]) -> None:
-        events.add(self._connection, event, self._now, source=source, scope=scope, key=key, detail=json.dumps(said))
+    def _event(
+        self,
+        event: str,
+        source: str,
+        scope: str,
+        key: str | None = None,
+        said: Mapping[str, Any] | None = None,
+        *,
+        old: str | None = None,
+        new: str | None = None,
+    ) -> None:
+        detail = json.dumps(said) if said else None
+        events.add(
+            self._connection, event, self._now, source=source, scope=scope, key=key, old=old, new=new, detail=detail
+        )
 
 
-_NAME = re.compile(r"(\d{1,15})(?:-([0-9a-f]{4,12}))?")
+def _says(value: str, other: str) -> bool:
+    """Whether both say the same, in whatever words."""
+    if likeness(value) == likeness(other):
+        return True
+    from clawmark.facts.alike import is_paraphrase  # its tables take their time
+
+    return is_paraphrase(value, other)
 
 
 def _evidence(one: Utterance) -> Evidence:
     return Evidence(one.content_key, one.at, one.session)
+
+
+def _is_of(fact: Fact | None, one: Evidence) -> bool:
+    """Whether an utterance is the one by which the person stated the fact last, before its log was read."""
+    if fact is None or fact.source != "user":
+        return False
+    return abs(one.said_at - fact.reinforced_at) <= timedelta(milliseconds=passages.SAME_UTTERANCE_MS)
 
 
 def _date(at: datetime) -> str:

@@ -22,10 +22,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from clawmark import keys
 from clawmark.errors import UsageError
 from clawmark.guard import markers, secrets
 from clawmark.memory import Memory
-from clawmark.model import SHARED, Excerpt, Fact, Why
+from clawmark.model import SHARED, Event, Excerpt, Fact, Why
 from clawmark.store import files
 from clawmark.text import cut
 
@@ -37,11 +38,12 @@ MOST_BYTES: Final = 16 << 20
 TYPES: Final = {"user": "user", "pref": "feedback", "lesson": "feedback", "project": "project", "ref": "reference"}
 """The beginning of a key → the type of memory that Claude Code knows."""
 
-SLUG_LENGTH, NAME_LENGTH, DESCRIPTION_LENGTH, HOOK_LENGTH, QUOTE_LENGTH = 60, 80, 150, 100, 200
+SLUG_LENGTH, NAME_LENGTH, DESCRIPTION_LENGTH, HOOK_LENGTH, QUOTE_LENGTH = 60, 60, 150, 100, 200
 
 _NAME: Final = re.compile(rf"(?:{'|'.join(sorted(set(TYPES.values())))})_[a-z0-9_]{{1,80}}\.md")
 _DRAFT: Final = re.compile(r"\..+\.clawmark-[0-9a-f]{8}")
 _BEGIN, _END = "<!-- clawmark: what stands between these two lines is replaced -->", "<!-- clawmark: end -->"
+_STATING: Final = frozenset(("create", "update", "reinforce", "accept"))
 _WORDS: Final = ("type", "source", "writer")
 _TAG: Final = re.compile(r"<(?=[A-Za-z/!?])")
 _EMPTY = ""
@@ -112,7 +114,7 @@ def page(fact: Fact, why: Why | None) -> Page:
         "scope": _plain(fact.scope),
         "writer": fact.source,
         **_provenance(said, () if why is None else why.unread),
-        "classifier_confidence": round(fact.confidence, 3),
+        "classifier_confidence": round(_claimed(fact, () if why is None else why.history), 3),
         "promoted_at": fact.created_at.astimezone(UTC).isoformat(),
         "content_hash": content_hash,
     }
@@ -129,12 +131,12 @@ def page(fact: Fact, why: Why | None) -> Page:
 
 
 def kind_of(key: str) -> str:
-    return TYPES.get(key.partition(".")[0], "reference")
+    return TYPES.get(keys.prefix(key), "reference")
 
 
 def title_of(key: str) -> str:
     """A key as a heading: `pref.editor_theme` is `Editor theme`."""
-    words = re.sub(r"[._]+", " ", key.partition(".")[2]).strip() or key
+    words = keys.read(key)
     return cut(words[:1].upper() + words[1:], NAME_LENGTH)
 
 
@@ -160,6 +162,17 @@ def _provenance(said: Sequence[Excerpt], unread: Sequence[datetime]) -> dict[str
     return known
 
 
+def _claimed(fact: Fact, history: Sequence[Event]) -> float:
+    """How sure whoever claimed it was, also where the person took it on; of what they stated since, how sure the fact is."""
+    said = next((one for one in reversed(history) if one.event_type in _STATING and one.source == fact.source), None)
+    if said is None or said.event_type != "accept":
+        return fact.confidence
+    try:
+        return float(json.loads(said.detail or "")["confidence"])
+    except (ValueError, TypeError, KeyError):
+        return fact.confidence  # of an earlier version
+
+
 def _when(one: Excerpt) -> datetime:
     return one.at or datetime.min.replace(tzinfo=UTC)
 
@@ -178,7 +191,7 @@ def _reason(fact: Fact, said: Sequence[Excerpt]) -> str:
 
 def _application(fact: Fact, value: str) -> str:
     what = {"pref": "a choice of this kind comes up", "lesson": "the same situation comes up again"}
-    where = what.get(fact.key.partition(".")[0], "work on this project touches it")
+    where = what.get(keys.prefix(fact.key), "work on this project touches it")
     return f'go by "{_inline(_cut(value, QUOTE_LENGTH))}" where {where}, unless the user says otherwise.'
 
 
@@ -442,7 +455,7 @@ class _Folder:
         path = self._folder / name
         draft = path.with_name(f".{name}.clawmark-{entropy.token_hex(4)}")
         try:
-            _create(draft, content)
+            files.written(draft, content)
             if over is None:
                 files.give_name(draft, path)
             else:
@@ -582,18 +595,11 @@ def _read(path: Path) -> bytes | None:
     return content
 
 
-def _create(path: Path, content: bytes) -> None:
-    with open(files.create(path), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def _rewrite(path: Path, content: bytes) -> None:
     """A file that others write too, whole or not at all and with the mode it has."""
     draft = path.with_name(f".{path.name}.clawmark-{entropy.token_hex(4)}")
     try:
-        _create(draft, content)
+        files.written(draft, content)
         if path.exists():
             os.chmod(draft, stat.S_IMODE(path.stat().st_mode))
         os.rename(draft, path)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import apsw
 
+from clawmark import keys
 from clawmark.errors import DatabaseError
 from clawmark.model import SHARED, Proposal
 from clawmark.store import (
@@ -68,7 +69,7 @@ def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes,
     """Erase a fact with all that was ever stored under its key, and leave permanent tombstones: of key, values, stems, and
     of the messages it rests on. Belongs inside a transaction. False when nothing ever stood there, in the trail neither.
     """
-    fact = facts.get(connection, key, scope, deleted=True)
+    fact = facts.get(connection, key, scope, with_hidden=True)
     values = {old for _, of_key, old in events.stated(connection, scope) if of_key == key}
     if fact is not None:
         values.add(fact.value)
@@ -82,15 +83,21 @@ def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes,
     evidence.remove(connection, scope, key)
     _erase_proposals(connection, key, scope, values, secret, now)
     events.blank_values(connection, key, scope)
+    _note_forgotten(connection, key, scope, values, now)
+    return True
+
+
+def _note_forgotten(connection: apsw.Connection, key: str, scope: str, values: Collection[str], now: datetime) -> None:
+    """That it was forgotten and when, in no word of it: a key that is made of them goes out of every event, unless one tells
+    what else it said."""
     said = frozenset().union(*map(stems, values))
-    tells = bool(stems(key.partition(".")[2].replace("_", " ")) & said)
-    if tells:
+    tells = bool(stems(keys.read(key)) & said)
+    if tells and not _told(connection, key, scope):
         events.blank_key(connection, key, scope)
     for value in values:
         events.blank_reasons(connection, stems(value))
     events.add(connection, "forget", now, source="user", scope=scope, key=None if tells else key)
     mark_unfinished(connection, now, "fact")
-    return True
 
 
 def erase_messages(connection: apsw.Connection, content_keys: Collection[bytes], secret: bytes, now: datetime) -> int:
@@ -105,17 +112,32 @@ def erase_messages(connection: apsw.Connection, content_keys: Collection[bytes],
     return len(ids)
 
 
-def erase_value(connection: apsw.Connection, scope: str, key: str, value: str, secret: bytes, now: datetime) -> None:
-    """Erase what a fact once said, from the trail and from what it rested on; what it says now stays. Belongs inside a
-    transaction."""
+def erase_value(connection: apsw.Connection, scope: str, key: str, value: str, secret: bytes, now: datetime) -> bool:
+    """Erase one thing that a fact says, or once said, from the trail and from what it rested on; what else it said stays.
+    Belongs inside a transaction. Whether the fact went with it."""
     tombstones.bury_statement(connection, secret, scope, key, value, now)
-    fact = facts.get(connection, key, scope, deleted=True)
-    if fact is not None:  # it is no forgotten key
-        tombstones.remove(connection, [dict(tombstones.hashes(secret, scope, key, value))["key"]])
+    fact = facts.get(connection, key, scope, with_hidden=True)
+    hashed = evidence.value_hash(value)
+    is_said = fact is not None and evidence.value_hash(fact.value) == hashed
+    if is_said:
+        facts.remove(connection, key, scope)
+    elif fact is not None:  # it is no forgotten key
+        tombstones.remove(connection, [tombstones.key_hash(secret, scope, key)])
     erase_messages(connection, [one.content_key for one in evidence.of(connection, scope, key, value)], secret, now)
     evidence.remove(connection, scope, key, value)
-    events.blank_value(connection, key, scope, value)
+    spelled = {told for told in _told(connection, key, scope) if evidence.value_hash(told) == hashed}
+    for told in spelled:
+        events.blank_value(connection, key, scope, told)
+    if is_said or (spelled and fact is None):
+        _note_forgotten(connection, key, scope, [value], now)
     mark_unfinished(connection, now, "fact")
+    return is_said
+
+
+def _told(connection: apsw.Connection, key: str, scope: str) -> set[str]:
+    """Every value that the trail of a fact tells."""
+    trail = events.of_key(connection, key, scope)
+    return {value for event in trail for value in (event.old_value, event.new_value) if value is not None}
 
 
 def _erase_proposals(
@@ -134,7 +156,7 @@ def erase_proposal(connection: apsw.Connection, one: Proposal, secret: bytes, no
     proposals.remove(connection, one.id)
     if value and one.kind == "set":
         tombstones.bury_statement(connection, secret, scope, key, value, now)
-    fact = facts.get(connection, key, scope, deleted=True)
+    fact = facts.get(connection, key, scope, with_hidden=True)
     if value and (fact is None or evidence.value_hash(fact.value) != evidence.value_hash(value)):
         evidence.remove(connection, scope, key, value)
 
@@ -154,25 +176,39 @@ def erase_scope(connection: apsw.Connection, scope: str, secret: bytes, until: d
 
 
 def settle(connection: apsw.Connection, now: datetime) -> int:
-    """Erase what an extractor stored or proposed on messages that stand in no log any more; returns how many facts went.
+    """Erase what an extractor stored or proposed on messages that stand in no log any more, and what such a fact once said;
+    returns how many statements went.
 
     Nothing is forgotten for ever by it: the person deleted a conversation, not a statement. What a person or an agent
     said stays. Belongs into a transaction at the end of a pass that could read all there is.
     """
     gone = 0
     for scope, key, hashed in evidence.settle(connection):
-        fact = facts.get(connection, key, scope, deleted=True)
-        if fact is not None and fact.source == "extracted" and evidence.value_hash(fact.value) == hashed:
-            facts.remove(connection, key, scope)
-            events.blank_values(connection, key, scope)
-            events.add(connection, "withdraw", now, source="clawmark", scope=scope, key=key)
-            mark_unfinished(connection, now, "fact")
-            gone += 1
-        for one in proposals.pending(connection, [scope]):
-            if one.key == key and one.origin != "agent" and evidence.value_hash(one.value) == hashed:
+        gone += _withdrawn(connection, scope, key, hashed, now)
+        for one in proposals.saying(connection, scope, key, hashed):
+            if one.origin != "agent":
                 proposals.remove(connection, one.id)
-                mark_unfinished(connection, now, "fact")
+                gone += 1
+    if gone:
+        mark_unfinished(connection, now, "fact")
     return gone
+
+
+def _withdrawn(connection: apsw.Connection, scope: str, key: str, hashed: bytes, now: datetime) -> bool:
+    """Whether a statement of an extractor went: from its fact, or from the trail of what the fact said before."""
+    fact = facts.get(connection, key, scope, with_hidden=True)
+    is_said = fact is not None and evidence.value_hash(fact.value) == hashed
+    spelled = {value for value in _told(connection, key, scope) if evidence.value_hash(value) == hashed}
+    trail = events.of_key(connection, key, scope)
+    writers = {event.source for event in trail if event.new_value in spelled}
+    if ({fact.source} if fact is not None and is_said else writers) - {"extracted"}:
+        return False
+    if is_said:
+        facts.remove(connection, key, scope)
+        events.add(connection, "withdraw", now, source="clawmark", scope=scope, key=key)
+    for value in spelled:
+        events.blank_value(connection, key, scope, value)
+    return bool(is_said or spelled)
 
 
 def enforce(connection: apsw.Connection, secret: bytes, now: datetime) -> int:

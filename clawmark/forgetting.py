@@ -8,10 +8,11 @@ what the person says afterwards counts again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 import apsw
 
@@ -31,19 +32,24 @@ MOST_ECHOES: Final = 50
 """A value that stands in more messages is a common word: those that state it go, those that mention it stay."""
 MOST_SHOWN: Final = 20
 
+Stated: TypeAlias = tuple[str, str, str]
+"""Scope, key and value."""
+
 
 @dataclass(slots=True)
 class Plan:
     """What goes.
 
-    values        (scope, key, value) of what facts once said, which say something else now
+    values        (scope, key, value) of what facts say or once said, where what else they said stays
+    staying       (scope, key) of facts that were stated in these messages, or then, and stay
     content_keys  of messages          sessions   (scope, session)          scopes     whole ones
     horizons      scope → until when; everything: scopes that are not known yet as well
     words, named  of a query; by what it was named, for the trail
     """
 
     facts: set[tuple[str, str]] = field(default_factory=set)
-    values: set[tuple[str, str, str]] = field(default_factory=set)
+    values: set[Stated] = field(default_factory=set)
+    staying: set[tuple[str, str]] = field(default_factory=set)
     proposals: set[int] = field(default_factory=set)
     content_keys: set[bytes] = field(default_factory=set)
     passages: set[int] = field(default_factory=set)
@@ -72,16 +78,16 @@ def planned(connection: apsw.Connection, reader: Reader, what: Forgetting) -> Pl
         _before(connection, what.before, scope, plan)
     else:
         _of_scopes(connection, _scopes(connection) if scope is None else [scope], plan)
+    plan.values = {one for one in plan.values if one[:2] not in plan.facts}
+    plan.staying -= _going(connection, plan)
     return plan
 
 
 def of_proposal(connection: apsw.Connection, reader: Reader, name: str) -> Plan | None:
-    """What goes with a yes to the proposal `name`; None where it is none to forget something."""
-    number = name.strip().partition("-")[0]
-    one = proposals.get(connection, int(number)) if number.isdigit() and len(number) < 16 else None
-    if one is None or one.kind != "forget" or one.state != "pending":
-        return None
-    return planned(connection, reader, Forgetting(key=one.key, scope=one.scope))
+    """What goes with a yes to the proposal `name`; None where it is none to forget something. Raises UsageError as
+    `proposals.named`."""
+    one = proposals.named(connection, name)
+    return planned(connection, reader, Forgetting(key=one.key, scope=one.scope)) if one.kind == "forget" else None
 
 
 def shown(connection: apsw.Connection, reader: Reader, plan: Plan) -> Forgotten:
@@ -91,7 +97,13 @@ def shown(connection: apsw.Connection, reader: Reader, plan: Plan) -> Forgotten:
     found = [excerpt_of(one) for one in live]
     waiting = [one for number in sorted(plan.proposals) if (one := proposals.get(connection, number)) is not None]
     messages = passages.count_messages(connection, ids)
-    return Forgotten(sorted(plan.facts), len(plan.proposals), messages, found, waiting=waiting)
+    going = sorted(_going(connection, plan))
+    return Forgotten(going, len(plan.proposals), messages, found, waiting=waiting, staying=len(plan.staying))
+
+
+def _going(connection: apsw.Connection, plan: Plan) -> set[tuple[str, str]]:
+    """Scope and key of every fact that goes."""
+    return plan.facts | {(scope, key) for scope, key, _ in _said_now(connection, plan.values)}
 
 
 def carried_out(connection: apsw.Connection, plan: Plan, secret: bytes, now: datetime) -> Forgotten:
@@ -104,7 +116,8 @@ def carried_out(connection: apsw.Connection, plan: Plan, secret: bytes, now: dat
             erase.erase_proposal(connection, one, secret, now)
     gone = [place for place in sorted(plan.facts) if erase.erase_fact(connection, place[1], place[0], secret, now)]
     for scope, key, value in sorted(plan.values):
-        erase.erase_value(connection, scope, key, value, secret, now)
+        if erase.erase_value(connection, scope, key, value, secret, now):
+            gone.append((scope, key))
     until = _until(connection, now)  # of messages: a clock that is behind must leave none of them in
     for scope, session in sorted(plan.sessions):
         tombstones.bury_session(connection, secret, scope, session, until)
@@ -118,15 +131,13 @@ def carried_out(connection: apsw.Connection, plan: Plan, secret: bytes, now: dat
         tombstones.put_horizon(connection, tombstones.EVERY_SCOPE, until)
     for scope in sorted(plan.scopes):
         erase.erase_scope(connection, scope, secret, until, now)
-    if plan.before is not None:
-        events.blank_before(connection, plan.scope, plan.before)
     events.blank_reasons(connection, plan.words)
     if messages:
         detail = json.dumps({"by": plan.named, "messages": messages})
         events.add(connection, "erase", now, source="user", scope=plan.scope, detail=detail)
     if plan.before is not None or plan.proposals or plan.values:
         erase.mark_unfinished(connection, now, "fact")
-    return Forgotten(gone, len(plan.proposals), messages)
+    return Forgotten(sorted(gone), len(plan.proposals), messages, staying=len(plan.staying))
 
 
 def _one_of(what: Forgetting) -> None:
@@ -139,15 +150,18 @@ def _one_of(what: Forgetting) -> None:
 
 def _name(what: Forgetting) -> str:
     named = {
-        "key": what.key, "query": what.query, "conversation": what.conversation, "before": what.before,
+        "key": what.key,
+        "query": what.query,
+        "conversation": what.conversation,
+        "before": what.before,
         "all": what.everything or None,
-    }  # fmt: skip
+    }
     return next((name for name, value in named.items() if value is not None), "scope")
 
 
 def _scopes(connection: apsw.Connection) -> list[str]:
     """All of which anything is known."""
-    held = {fact.scope for hidden in (False, True) for fact in facts.live(connection, hidden=hidden)}
+    held = {fact.scope for fact in facts.stored_in(connection)}
     waiting = {one.scope for one in proposals.pending(connection)}
     return sorted({*streams.scopes(connection), *passages.scopes(connection), *held, *waiting, SHARED})
 
@@ -166,7 +180,7 @@ def _of_key(connection: apsw.Connection, reader: Reader, key: str, scope: str | 
     told = {where for where, _ in stated}
     held = [one for one in {*facts.scopes_of(connection, key), *told} if scope in (None, one)]
     for where in held:
-        fact = facts.get(connection, key, where, deleted=True)
+        fact = facts.get(connection, key, where, with_hidden=True)
         plan.facts.add((where, key))
         values = {value for of, value in stated if of == where} | ({fact.value} if fact is not None else set())
         for value in values:
@@ -174,11 +188,10 @@ def _of_key(connection: apsw.Connection, reader: Reader, key: str, scope: str | 
         if fact is not None:
             plan.content_keys |= _messages_about(connection, reader, fact)
             _saying_the_same(connection, fact, plan)
-    for one in proposals.pending(connection, None if scope is None else [scope]):
-        if one.key == key:
-            plan.proposals.add(one.id)
-            if not held:  # else what was said of another value stays
-                plan.content_keys |= {e.content_key for e in evidence.of(connection, one.scope, key, one.value)}
+    for one in proposals.pending(connection, None if scope is None else [scope], key=key):
+        plan.proposals.add(one.id)
+        if not held:  # else what was said of another value stays
+            plan.content_keys |= {e.content_key for e in evidence.of(connection, one.scope, key, one.value)}
 
 
 def _messages_about(connection: apsw.Connection, reader: Reader, fact: Fact) -> set[bytes]:
@@ -200,15 +213,33 @@ def _messages_about(connection: apsw.Connection, reader: Reader, fact: Fact) -> 
 
 
 def _saying_the_same(connection: apsw.Connection, fact: Fact, plan: Plan) -> None:
-    """What was extracted from the same messages: a fact with the same value under another key, and whatever waits."""
+    """What was extracted from the same messages: the same value under another key, and whatever waits."""
     said = evidence.value_hash(fact.value)
-    for where, key, hashed in evidence.statements_on(connection, plan.content_keys):
-        other = facts.get(connection, key, where, deleted=True)
-        if other is not None and other.source == "extracted" and evidence.value_hash(other.value) == hashed == said:
-            plan.facts.add((where, key))
-        for one in proposals.pending(connection, [where]):
-            if one.key == key and evidence.value_hash(one.value) == hashed:
-                plan.proposals.add(one.id)
+    for where, key, hashed, values in _resting_on(connection, plan.content_keys):
+        other = facts.get(connection, key, where, with_hidden=True)
+        is_noted = other is None or evidence.value_hash(other.value) != said or other.source == "extracted"
+        if hashed == said and is_noted:
+            plan.values |= {(where, key, value) for value in values}
+        plan.proposals |= {one.id for one in proposals.saying(connection, where, key, hashed)}
+
+
+def _resting_on(
+    connection: apsw.Connection, content_keys: Collection[bytes]
+) -> Iterator[tuple[str, str, bytes, set[str]]]:
+    """Every statement that rests on these messages and on nothing else: scope, key and value hash, and the value as the fact
+    and the trail spell it."""
+    told: dict[tuple[str, str, bytes], set[str]] = defaultdict(set)
+    now = [(fact.scope, fact.key, fact.value) for fact in facts.stored_in(connection)]
+    for scope, key, value in [*events.stated(connection), *now]:
+        told[scope, key, evidence.value_hash(value)].add(value)
+    for place in evidence.statements_on(connection, content_keys):
+        yield *place, told[place]
+
+
+def _said_now(connection: apsw.Connection, values: Collection[Stated]) -> list[Stated]:
+    """Those of these statements that a fact makes now."""
+    held = {(one.scope, one.key): evidence.value_hash(one.value) for one in facts.stored_in(connection)}
+    return [one for one in values if held.get(one[:2]) == evidence.value_hash(one[2])]
 
 
 def _holds(claim: Claim, text: str) -> bool:
@@ -231,24 +262,25 @@ def _is_rare(value: str) -> bool:
 
 def _of_query(connection: apsw.Connection, query: str, scope: str | None, plan: Plan) -> None:
     wanted = plan.words = stems(query)
-    for hidden in (False, True):
-        for fact in facts.live(connection, None if scope is None else [scope], hidden=hidden):
-            if wanted <= stems(_as_text(fact.key, fact.value)):
-                plan.facts.add((fact.scope, fact.key))
-                said = evidence.of(connection, fact.scope, fact.key, fact.value)
-                plan.content_keys |= {one.content_key for one in said}
+    scopes = None if scope is None else [scope]
+    for fact in facts.stored_in(connection, scopes):
+        if wanted <= stems(_as_text(fact.key, fact.value)):
+            plan.facts.add((fact.scope, fact.key))
+            said = evidence.of(connection, fact.scope, fact.key, fact.value)
+            plan.content_keys |= {one.content_key for one in said}
     for where, key, value in events.stated(connection, scope):
         if (where, key) not in plan.facts and wanted <= stems(_as_text(key, value)):
             plan.values.add((where, key, value))
-    for one in proposals.pending(connection, None if scope is None else [scope]):
+    for one in proposals.pending(connection, scopes):
         if wanted <= stems(_as_text(one.key, one.value)):
             plan.proposals.add(one.id)
-    ids = lexicon.holding(connection, query_words(query), None if scope is None else [scope], None)
+    ids = lexicon.holding(connection, query_words(query), scopes, None)
     plan.content_keys |= passages.content_keys(connection, ids)
+    _with_messages(connection, plan.content_keys, plan)
 
 
 def _as_text(key: str, value: str) -> str:
-    return f"{key.replace('_', ' ').replace('.', ' ')} {value}"
+    return f"{keys.read(key, whole=True)} {value}"
 
 
 def _of_conversation(connection: apsw.Connection, session: str, scope: str | None, plan: Plan) -> None:
@@ -256,33 +288,50 @@ def _of_conversation(connection: apsw.Connection, session: str, scope: str | Non
     plan.passages |= set(ids)
     plan.sessions |= set(passages.scopes_of_session(connection, session, scope))
     # What others said in the same words stays; a copy that is read later, under whatever session, does not come in.
-    said = passages.content_keys(connection, ids)
     copied = passages.content_keys(connection, passages.in_other_sessions(connection, ids, session))
-    elsewhere = passages.content_keys(connection, sorted(set(passages.with_content(connection, said)) - set(ids)))
-    plan.content_keys |= copied | (said - elsewhere)
-    _resting_on(connection, passages.content_keys(connection, ids), plan)
+    plan.content_keys |= copied | _said_in_no_other(connection, ids)
+    _with_messages(connection, plan.content_keys, plan)
 
 
-def _resting_on(connection: apsw.Connection, content_keys: Iterable[bytes], plan: Plan) -> None:
-    """Facts and proposals that rest on nothing else."""
-    for where, key, hashed in evidence.statements_on(connection, set(content_keys)):
-        fact = facts.get(connection, key, where, deleted=True)
-        if fact is not None and fact.source != "user" and evidence.value_hash(fact.value) == hashed:
-            plan.facts.add((where, key))
-        for one in proposals.pending(connection, [where]):
-            if one.key == key and evidence.value_hash(one.value) == hashed:
-                plan.proposals.add(one.id)
+def _said_in_no_other(connection: apsw.Connection, ids: Sequence[int]) -> set[bytes]:
+    """The contents of these passages that stand in no other one."""
+    said = passages.content_keys(connection, ids)
+    return said - passages.content_keys(connection, sorted(set(passages.with_content(connection, said)) - set(ids)))
+
+
+def _with_messages(
+    connection: apsw.Connection,
+    content_keys: Collection[bytes],
+    plan: Plan,
+    stays: Callable[[Stated], bool] = lambda _: False,
+) -> None:
+    """With messages goes what rests on them and on nothing else, whoever wrote it: facts, what facts once said, and whatever
+    waits. Facts that were stated in them as well are counted among those that stay."""
+    for where, key, hashed, values in _resting_on(connection, content_keys):
+        if not any(stays((where, key, value)) for value in values):
+            plan.values |= {(where, key, value) for value in values}
+        plan.proposals |= {one.id for one in proposals.saying(connection, where, key, hashed)}
+    held = {(one.scope, one.key, evidence.value_hash(one.value)) for one in facts.stored_in(connection)}
+    plan.staying |= {(where, key) for where, key, _ in held & evidence.touching(connection, content_keys)}
 
 
 def _before(connection: apsw.Connection, at: datetime, scope: str | None, plan: Plan) -> None:
     plan.before = at
     plan.passages |= set(passages.before(connection, at, scope))
     plan.horizons[tombstones.EVERY_SCOPE if scope is None else scope] = at - timedelta(milliseconds=1)
-    for where in _scopes(connection) if scope is None else [scope]:
-        for hidden in (False, True):
-            old = [fact for fact in facts.live(connection, [where], hidden=hidden) if fact.reinforced_at < at]
-            plan.facts |= {(fact.scope, fact.key) for fact in old}
-        plan.proposals |= {one.id for one in proposals.pending(connection, [where]) if one.observed_at < at}
+    scopes = None if scope is None else [scope]
+    old = [fact for fact in facts.stored_in(connection, scopes) if fact.reinforced_at < at]
+    plan.facts |= {(fact.scope, fact.key) for fact in old}
+    plan.proposals |= {one.id for one in proposals.pending(connection, scopes) if one.observed_at < at}
+    by_hand = events.stated_by_hand(connection)
+    going = _said_in_no_other(connection, sorted(plan.passages))
+    _with_messages(connection, going, plan, lambda stated: stated in by_hand and by_hand[stated] >= at)
+    for stated in by_hand.keys() - set(_said_now(connection, by_hand)):
+        is_old = by_hand[stated] < at and scope in (None, stated[0])
+        if is_old and not evidence.of(connection, *stated):  # else what it rests on has decided
+            plan.values.add(stated)
+    again = [fact for fact in facts.stored_in(connection, scopes) if fact.observed_at < at <= fact.reinforced_at]
+    plan.staying |= {(fact.scope, fact.key) for fact in again}
 
 
 def _of_scopes(connection: apsw.Connection, scopes: Sequence[str], plan: Plan) -> None:

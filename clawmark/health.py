@@ -32,7 +32,6 @@ from clawmark.errors import (
 )
 from clawmark.facts import reply
 from clawmark.jobs import embedder as policy
-from clawmark.jobs import extract
 from clawmark.memory import Memory
 from clawmark.model import Status
 from clawmark.settings import Settings, config_file
@@ -297,7 +296,7 @@ def _extraction(settings: Settings, path: Path) -> Iterator[Check]:
     """Whether it can be asked now; and where it can, what went wrong with it lately."""
     asked = _extractor(settings)
     yield asked
-    if asked.state != "ok" or settings.extract_url in (None, extract.OFF):
+    if asked.state != "ok" or not llm.named(settings).is_model:
         return
     with db.opened(path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS) as connection:
         wrong = states.extractor_troubles(connection, datetime.now(UTC))
@@ -306,20 +305,20 @@ def _extraction(settings: Settings, path: Path) -> Iterator[Check]:
 
 def _extractor(settings: Settings) -> Check:
     """Asks a chat endpoint for one short answer. The host's own model is asked by the resident process alone."""
-    name = states.extractor_name(settings)
-    refusal = states.extractor_refusal(settings)
+    who = llm.named(settings)
+    refusal = llm.refusal(settings)
     if refusal is not None:
-        return Check("extractor", "fail", f"{name}: {refusal}", states.refusal_advice(refusal))
-    if name == extract.OFF:
+        return Check("extractor", "fail", f"{who.name}: {refusal}", states.refusal_advice(refusal))
+    if who.kind == "off":
         return Check("extractor", "ok", "off; no fact is extracted")
-    if name == extract.MARKERS:
+    if who.kind == "markers":
         return Check("extractor", "ok", "no model; sentences with words like `remember` or `always` are proposed")
-    if name == states.HOSTS_MODEL:
+    if who.kind == "host":
         most = settings.extract_daily_calls
         said = f"the model of OpenClaw's gateway, while that runs, at most {most:,} times a day"
         advice = "" if most else "CLAWMARK_EXTRACT_DAILY_CALLS is 0, so it is never asked."
         return Check("extractor", "warn" if advice else "ok", said, advice)
-    return _chat(settings, name)
+    return _chat(settings, who.name)
 
 
 def _chat(settings: Settings, name: str) -> Check:

@@ -1,4 +1,4 @@
-"""The rules of a fact: how its key is spelled, what its scope may be, and how long key and value may be. Pure.
+"""The rules of a fact: how its key is spelled and read, what its scope may be, and how long key and value may be. Pure.
 
 One home for what is said now and for what an earlier version stored: a value stands only under a key by which it can be
 read, replaced and forgotten.
@@ -13,6 +13,7 @@ PREFIXES = ("user.", "pref.", "lesson.", "project.", "ref.")
 
 KEY_LENGTH, VALUE_LENGTH, SCOPE_LENGTH = 100, 2000, 200
 _KEY = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+")
+_WORD = re.compile(r"[^\W_]+")
 _SEPARATORS = re.compile(r"[\s\-]+")
 
 
@@ -30,6 +31,26 @@ def fault(key: str) -> str | None:
     if not _KEY.fullmatch(key) or not key[-1].isalnum():
         return "a key is made of lower-case letters, digits, _ and dots, and ends in a letter or digit"
     return None
+
+
+def prefix(key: str) -> str:
+    """`pref` of `pref.editor_theme`."""
+    return key.partition(".")[0]
+
+
+def words(key: str, *, whole: bool = False) -> list[str]:
+    """The words of a key: `app`, `test`, `port` of `project.app.test_port`. whole: its prefix is one of them."""
+    return _WORD.findall(key if whole else key.partition(".")[2])
+
+
+def last_words(key: str) -> list[str]:
+    """The words of a key's last part: `test`, `port` of `project.app.test_port`."""
+    return _WORD.findall(key.rpartition(".")[2])
+
+
+def read(key: str, *, whole: bool = False) -> str:
+    """A key as it is read: `app test port` for `project.app.test_port`. whole: with its prefix."""
+    return " ".join(words(key, whole=whole))
 
 
 def scope_fault(scope: str) -> str | None:

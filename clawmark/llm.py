@@ -1,4 +1,4 @@
-"""The one chat call: a prompt in, the words of the model's answer out, whoever runs the model.
+"""Who extracts facts, and the one chat call: a prompt in, the words of the model's answer out, whoever runs the model.
 
 Three outcomes and no other: an answer to read; ReplyUnusable, when the server is well and this request got nothing to
 read; EndpointDown or EndpointError, when nobody could have got anything. So a request that is refused is told from a
@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Literal, Protocol
 
 from clawmark import net
-from clawmark.errors import ConsentMissing, EndpointDown, EndpointError, ReplyUnusable
+from clawmark.errors import ClawmarkError, ConsentMissing, EndpointDown, EndpointError, ReplyUnusable
 from clawmark.settings import Settings
 
 EXTRACT: Final = "CLAWMARK_EXTRACT"
@@ -59,30 +59,79 @@ class Completer(Protocol):
         ...
 
 
-def choose(settings: Settings, host: Completer | None) -> Completer | None:
-    """Who the settings name; None where nobody is to be asked. `host` asks the model of the gateway that is connected.
+# --- who is asked -----------------------------------------------------------------------------------------------------
 
-    Raises ConsentMissing, EndpointDown or EndpointError for one that is named and cannot be asked.
-    """
-    wanted = settings.extract_url
-    if wanted is None or wanted == "off":
+
+@dataclass(frozen=True, slots=True)
+class Extractor:
+    """Who extracts facts. name: for people."""
+
+    kind: Literal["off", "markers", "host", "endpoint"]
+    name: str
+
+    @property
+    def is_model(self) -> bool:
+        return self.kind in ("host", "endpoint")
+
+
+OFF: Final = Extractor("off", "off")
+MARKERS: Final = Extractor("markers", "embedded markers")
+HOST: Final = Extractor("host", "host")
+"""The host's own model. It has the same name in CLAWMARK_EXTRACT_URL and in CLAWMARK_ALLOW_REMOTE."""
+
+
+def named(settings: Settings) -> Extractor:
+    """Whom CLAWMARK_EXTRACT_URL names. Nobody is asked, and nothing looked up."""
+    url = settings.extract_url
+    if url is None:
+        return MARKERS
+    if url == OFF.name:
+        return OFF
+    if url == HOST.name:
+        return HOST
+    return Extractor("endpoint", f"endpoint ({net.host_of(url)})")
+
+
+def refusal(settings: Settings) -> ClawmarkError | None:
+    """Why who is named may not be asked. May look up the name of an endpoint's host, and asks nobody."""
+    who, url = named(settings), settings.extract_url
+    if url is None or not who.is_model or (who.kind == "host" and HOST.name in settings.allow_remote):
         return None
-    if wanted == "host":
-        if "host" not in settings.allow_remote:
-            raise ConsentMissing(
-                f"{EXTRACT}_URL is host, whose model may run anywhere, and CLAWMARK_ALLOW_REMOTE does not name `host`;"
-                " nothing was sent. Name it there to allow it, or use an endpoint."
-            )
-        if host is None:
-            raise EndpointDown("the gateway is not connected; its model is asked once it is.")
-        return host
-    key = settings.extract_api_key
-    return HttpCompleter(
-        wanted,
-        settings.extract_model,
-        key=key.get_secret_value() if key else None,
-        allowed=settings.allow_remote,
-    )
+    if who.kind == "host":
+        return ConsentMissing(
+            f"{EXTRACT}_URL is host, whose model may run anywhere, and CLAWMARK_ALLOW_REMOTE does not name `host`;"
+            " nothing was sent. Name it there to allow it, or use an endpoint."
+        )
+    try:
+        net.require_consent(url, settings.allow_remote, EXTRACT)
+    except (EndpointDown, EndpointError) as refused:
+        return refused
+    return None
+
+
+def choose(settings: Settings, host: Completer | None) -> Completer | None:
+    """Whom the settings name; None where nobody is to be asked. `host` asks the model of the gateway that is connected.
+
+    Raises ConsentMissing, EndpointDown or EndpointError for one that is named and cannot be asked. An endpoint is
+    refused when it is asked: by the address that is connected to then.
+    """
+    who, url = named(settings), settings.extract_url
+    if url is None or not who.is_model:
+        return None
+    if who.kind == "endpoint":
+        key = settings.extract_api_key
+        return HttpCompleter(
+            url,
+            settings.extract_model,
+            key=key.get_secret_value() if key else None,
+            allowed=settings.allow_remote,
+        )
+    refused = refusal(settings)
+    if refused is not None:
+        raise refused
+    if host is None:
+        raise EndpointDown("the gateway is not connected; its model is asked once it is.")
+    return host
 
 
 # --- what a request looks like ----------------------------------------------------------------------------------------

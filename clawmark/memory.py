@@ -11,7 +11,6 @@ import hashlib
 import hmac
 import json
 import logging
-import os
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -26,11 +25,12 @@ from zoneinfo import ZoneInfo
 import apsw
 
 from clawmark import block as blocks
-from clawmark import clean, erase, keys
+from clawmark import clean, erase, keys, provenance
+from clawmark.access import Access
 from clawmark.errors import (
+    ClawmarkError,
     DatabaseDamaged,
     DatabaseError,
-    DatabaseUnwritable,
     EmbedderError,
     EndpointDown,
     EndpointError,
@@ -38,13 +38,14 @@ from clawmark.errors import (
     SourceError,
     UsageError,
 )
-from clawmark.facts import ladder
+from clawmark.facts import ladder, statement
 from clawmark.facts.search import about
 from clawmark.model import (
     SHARED,
     Block,
     Conflict,
     Decision,
+    Draft,
     Event,
     Evidence,
     Excerpt,
@@ -55,31 +56,31 @@ from clawmark.model import (
     Progress,
     Proposal,
     ProposalKind,
+    Ruling,
     Said,
     Space,
     Stale,
     Status,
     SyncReport,
     Turn,
+    Way,
     Why,
     Writer,
+    Yes,
 )
 from clawmark.profile import FOUND, PROFILES, Profile, closed, is_trivial
-from clawmark.recall.excerpt import Reader, excerpt_of
+from clawmark.recall.excerpt import Reader
 from clawmark.recall.meaning import Meaning
 from clawmark.recall.search import Query, recall, shortened
 from clawmark.settings import Settings, load, local_zone
 from clawmark.source import Alternatives, Folders, MessageSource, made, named, select
 from clawmark.store import (
-    copy,
     cursors,
     db,
     events,
     evidence,
     facts,
     files,
-    keyfile,
-    migrations,
     passages,
     proposals,
     recovery,
@@ -87,13 +88,12 @@ from clawmark.store import (
     sidecar,
     streams,
 )
-from clawmark.text import cut, likeness
+from clawmark.text import cut
 
 if TYPE_CHECKING:
     from clawmark.belief import Belief
     from clawmark.embed import Embedder
-    from clawmark.facts.gate import Ruling
-    from clawmark.jobs.extract import How
+    from clawmark.jobs.asking import How
     from clawmark.llm import Completer
     from clawmark.model import Vector
 
@@ -140,13 +140,11 @@ class Memory:
         self._host_model = completer
         self._clock = clock
         self._rng = rng or random.Random()
-        self._lock = threading.RLock()
         self._jobs = threading.RLock()
-        self._fallback_secret = os.urandom(32)
         self._not_noted = ""
-        self._connection: apsw.Connection | None = None
-        self._file: tuple[int, ...] | None = None
         self._meaning = Meaning(settings, embedder)
+        self._access = Access(self.path, clock, replaced=self._meaning.forget_vectors)
+        self._reading, self._writing = self._access.reading, self._access.writing
         self._own_sources: dict[str, MessageSource] = {}
         self._jobs_groups: list[Alternatives] | None = None
 
@@ -182,15 +180,12 @@ class Memory:
 
     def close(self) -> None:
         """Waits for a pass of the jobs that is running."""
-        with self._jobs, self._lock:
-            if self._connection is not None:
-                self._connection.close()
-            self._connection = None
+        with self._jobs:
+            self._access.close()
 
     def changes(self) -> tuple[int, ...]:
         """A mark that is another one whenever anybody may have changed what the database holds."""
-        with self._reading() as connection:
-            return (*(self._file or ()), connection.pragma("data_version"))
+        return self._access.changes()
 
     # Jobs
 
@@ -230,8 +225,8 @@ class Memory:
                 planned,
                 lambda: self._jobs_embedder(connection),
                 self._reader(groups),
-                extraction=self._extraction,
-                secret=self._secret,
+                extraction=self.extraction,
+                secret=self._access.secret,
                 most_batches=most_batches,
                 hurry=hurry,
                 rules=self._rules,
@@ -357,7 +352,7 @@ class Memory:
                 known = set(before.facts)
                 told = [
                     fact
-                    for fact, mark in zip(told, sessions.marks(self._key(), told), strict=True)
+                    for fact, mark in zip(told, sessions.marks(self._access.key(), told), strict=True)
                     if mark not in known
                 ]
             asked = Query(
@@ -402,7 +397,7 @@ class Memory:
         now = turn.now or self._clock()
         try:
             with (
-                self._watched(),
+                self._access.watched(),
                 db.opened(self.path, busy_seconds=db.QUICK_BUSY_SECONDS) as connection,
                 db.transaction(connection, self.path),
             ):
@@ -411,7 +406,7 @@ class Memory:
                     old = sessions.get(connection, turn.host, turn.session)
                     keeps = _profile(turn.host).keeps_block
                     new = sessions.after(
-                        old, sessions.marks(self._key(), block.facts), block.recalled, now, keeps=keeps
+                        old, sessions.marks(self._access.key(), block.facts), block.recalled, now, keeps=keeps
                     )
                     sessions.put(connection, turn.host, turn.session, scope, new, now)
                     if block.notice:
@@ -449,7 +444,7 @@ class Memory:
         with self._reading() as connection:
             ids = passages.typed_in(connection, session, scope, MOST_TYPED)
             try:
-                with self._watched():
+                with self._access.watched():
                     live = Reader(self._sources_of_recall(connection), self._rules).read(connection, ids)
             except (SourceError, UsageError) as failed:
                 log.warning("typed_unread reason=%s", failed)
@@ -504,7 +499,7 @@ class Memory:
         if query.limit <= 0 or not query.text.strip():
             return []
         try:
-            with self._watched():
+            with self._access.watched():
                 space, vector = meant or (None, None)
                 snapshot = None if space is None else self._meaning.snapshot(connection, space)
                 found = Reader(self._sources_of_recall(connection), self._rules)
@@ -523,15 +518,18 @@ class Memory:
         *,
         writer: Writer = "user",
         observed_at: datetime | None = None,
+        typed: Said | None = None,
+        session: str | None = None,
     ) -> Fact:
         """Store what is said under `key`. Raises Refused with a code; the value is then nowhere, events included.
 
         writer: whose word it is. What the person said and did not take back outweighs an agent's (CONFLICT_SKIP), and
         what a person had forgotten only what they say afterwards brings back (FORGOTTEN).
         observed_at: when it was said (aware UTC); None = now.
+        typed, session: what the person typed that says it, instead of both: it is stored under the key that its subject
+        has already, and rests on that message as soon as its log was read.
         """
         from clawmark.belief import Belief
-        from clawmark.facts import gate
 
         fault = keys.scope_fault(scope)
         if fault is not None:
@@ -539,31 +537,35 @@ class Memory:
 
         def state(connection: apsw.Connection, now: datetime) -> Fact:
             where = streams.scope_called(connection, scope)
-            return Belief(connection, self._secret(), now).state(key, value, where, writer, observed_at)
+            belief = Belief(connection, self._access.secret(), now)
+            if typed is None:
+                return belief.state(key, value, where, writer, observed_at)
+            return belief.typed(key, value, where, typed.at, self._message(connection, typed, session))
 
         try:
-            key, value = gate.statement(key, value)
+            key, value = statement.statement(key, value)
             return self._changed(state)[0]
         except Refused as refused:
-            self._note_refusal(refused, key, scope, writer)
+            told, by = refused, writer if typed is None else "user"
+            self._decided(
+                lambda belief, connection: belief.note_refusal(
+                    told, key, value, streams.scope_called(connection, scope), by
+                )
+            )
             raise
 
-    def _note_refusal(self, refused: Refused, key: str, scope: str, writer: Writer) -> None:
-        """What was refused stands nowhere; its key is named only where a fact has it."""
-        is_conflict = refused.code == "CONFLICT_SKIP"
+    def _message(self, connection: apsw.Connection, typed: Said, session: str | None) -> Evidence | None:
+        """What the owner typed in a session, as evidence names it; None where its log was not read so far."""
+        from clawmark.jobs.prepare import content_key
 
-        def note(connection: apsw.Connection, now: datetime) -> None:
-            events.add(
-                connection,
-                "conflict_skip" if is_conflict else "reject",
-                now,
-                source=writer,
-                scope=streams.scope_called(connection, scope),
-                key=key if is_conflict else None,
-                detail=refused.code,
-            )
-
-        self._changed(note)
+        known = None if session is None else streams.session(connection, session)
+        if known is None:
+            return None
+        key, at = content_key(known[0], "user", typed.text), passages.to_ms(typed.at)
+        for when, _ in passages.said(connection, [key]).get(key, []):
+            if abs(when - at) <= passages.SAME_UTTERANCE_MS:
+                return Evidence(key, passages.from_ms(when), session or "")
+        return None
 
     def hide(self, key: str, scope: str | None = None, *, writer: Writer = "agent") -> list[str]:
         """Show the fact `key` nowhere any more, in `scope` or wherever it stands, until a person decides; nothing of it
@@ -575,9 +577,7 @@ class Memory:
         return self._hidden(key, scope, is_hidden=False, writer="user")
 
     def _hidden(self, key: str, scope: str | None, *, is_hidden: bool, writer: Writer) -> list[str]:
-        from clawmark.facts import gate
-
-        key = gate.named(key)
+        key = statement.named(key)
 
         def hide(connection: apsw.Connection, now: datetime) -> list[str]:
             named = None if scope is None else streams.scope_called(connection, scope)
@@ -592,9 +592,7 @@ class Memory:
     def forget(self, key: str, scope: str | None = None) -> list[str]:
         """Erase the fact `key` for good, in `scope` or wherever it stands, with what was said of it; returns the scopes in
         which it stood."""
-        from clawmark.facts import gate
-
-        gone = self.erase(Forgetting(key=gate.named(key), scope=scope))
+        gone = self.erase(Forgetting(key=statement.named(key), scope=scope))
         return [where for where, _ in gone.facts]
 
     def forgetting(self, what: Forgetting) -> Forgotten:
@@ -613,7 +611,7 @@ class Memory:
             plan = forgetting.planned(connection, reader, what)
 
         def carry_out(connection: apsw.Connection, now: datetime) -> Forgotten:
-            return forgetting.carried_out(connection, plan, self._secret(), now)
+            return forgetting.carried_out(connection, plan, self._access.secret(), now)
 
         gone, finished = self._changed(carry_out, erases=True)
         return replace(gone, finished=finished)
@@ -651,24 +649,23 @@ class Memory:
     ) -> Proposal:
         """Have a statement (kind "set"), or the erasure of a fact ("forget"), wait for the person; the one that waits
         already where there is one. Raises Refused as `set` does, and REVIEW where the person rejected it not long ago."""
-        from clawmark.facts import gate
-
         if kind == "set":
-            key, value = gate.statement(key, value)
+            key, value = statement.statement(key, value)
         else:
-            key = gate.named(key)
+            key = statement.named(key)
+        draft = Draft(
+            kind,
+            key,
+            value,
+            scope,
+            origin=origin,
+            reason=reason,
+            conflict=conflict,
+            against=against,
+            observed_at=observed_at,
+        )
         return self._decided(
-            lambda belief, connection: belief.propose(
-                kind,
-                key,
-                value,
-                streams.scope_called(connection, scope),
-                origin=origin,
-                reason=reason,
-                conflict=conflict,
-                against=against,
-                observed_at=observed_at,
-            )
+            lambda belief, connection: belief.propose(replace(draft, scope=streams.scope_called(connection, scope)))
         )
 
     def proposals(self, scope: str | None = None, *, deferred: bool = False) -> list[Proposal]:
@@ -676,13 +673,18 @@ class Memory:
         with self._reading() as connection:
             scopes = None if scope is None else [streams.scope_called(connection, scope), SHARED]
             found = proposals.pending(connection, scopes, now=None if deferred else self._clock())
-            return [_as_it_stands(connection, one) for one in found]
+            return [provenance.as_it_stands(connection, one) for one in found]
+
+    def proposal(self, name: str) -> Proposal:
+        """The one that waits under this name, "12" or "12-3fa9c1". Raises UsageError as `accept`."""
+        with self._reading() as connection:
+            return provenance.as_it_stands(connection, proposals.named(connection, name))
 
     def evidence(self, proposal: Proposal) -> list[Excerpt]:
         """What a proposal rests on, read back from the logs, oldest first."""
         with self._apart() as (connection, reader):
             rests_on = evidence.of(connection, proposal.scope, proposal.key, proposal.value)
-            return _read(connection, reader, rests_on)[0]
+            return provenance.read(connection, reader, rests_on)[0]
 
     def faded(self, found: Sequence[Fact]) -> frozenset[tuple[str, str]]:
         """(scope, key) of those that are believed too little by now to be shown."""
@@ -698,7 +700,7 @@ class Memory:
         value: str | None = None,
         key: str | None = None,
         into: str | None = None,
-        way: Literal["replace", "supersede", "keep_both"] = "replace",
+        way: Way = "replace",
     ) -> Fact | None:
         """The person takes a proposal on; the fact it became, None for one to forget.
 
@@ -713,9 +715,9 @@ class Memory:
             plan = forgetting.of_proposal(connection, reader, name)
 
         def decide(belief: Belief, connection: apsw.Connection) -> Fact | None:
-            fact = belief.accept(name, value=value, key=key, into=into, way=way)
+            fact = belief.accept(name, Yes(value=value, key=key, into=into, way=way))
             if plan is not None:  # what is forgotten goes with the messages that state it
-                forgetting.carried_out(connection, plan, self._secret(), self._clock())
+                forgetting.carried_out(connection, plan, self._access.secret(), self._clock())
             return fact
 
         return self._decided(decide, erases=True)
@@ -732,18 +734,16 @@ class Memory:
         from clawmark.belief import Belief
 
         def decide(connection: apsw.Connection, now: datetime) -> T:
-            return work(Belief(connection, self._secret(), now), connection)
+            return work(Belief(connection, self._access.secret(), now), connection)
 
         return self._changed(decide, erases=erases)[0]
 
     def why(self, key: str, scope: str | None = None) -> list[Why]:
         """What is known of a key and where it is from, scope by scope; empty when nothing ever was."""
-        from clawmark.facts import gate
-
-        key = gate.named(key)
+        key = statement.named(key)
         with self._apart() as (connection, reader):
             named = None if scope is None else streams.scope_called(connection, scope)
-            return [_why(connection, reader, key, one) for one in _scopes_of(connection, key) if named in (None, one)]
+            return provenance.why(connection, reader, key, named)
 
     def stale(self, days: int = 90, scope: str | None = None) -> list[Stale]:
         """Facts of others than the person that nobody stated for `days`, longest first."""
@@ -768,11 +768,27 @@ class Memory:
             return self._addressed(connection, Turn("", scope=scope, session=session))[1] == "group"
 
     def extraction(self) -> How:
-        """Who extracts facts, for those who look at it: `status`, `doctor`, `calibrate`."""
-        return self._extraction() or self._how(None)
+        """Who extracts facts, and how."""
+        from clawmark import llm
+        from clawmark.jobs.asking import How
 
-    def extraction_is_off(self) -> bool:
-        return self.settings.extract_url == "off"
+        settings = self.settings
+        completer: Completer | None = None
+        why_not: ClawmarkError | None = None
+        try:
+            completer = llm.choose(settings, self._host_model)
+        except (EndpointDown, EndpointError) as refused:
+            why_not = refused
+        return How(
+            llm.named(settings),
+            completer,
+            settings.confidence_threshold,
+            settings.promote,
+            self._zone() or local_zone(),
+            settings.extract_daily_calls,
+            settings.markers,
+            why_not,
+        )
 
     def dry_run(self, days: int = 30) -> list[tuple[str, Ruling]]:
         """(scope, ruling) of all that was said in the last days, as extraction would take it now. Writes nothing. Raises
@@ -780,7 +796,9 @@ class Memory:
         from clawmark.jobs.extract import dry_run
 
         with self._apart() as (connection, reader):
-            return dry_run(connection, reader, self.extraction(), secret=self._secret(), clock=self._clock, days=days)
+            return dry_run(
+                connection, reader, self.extraction(), secret=self._access.secret, clock=self._clock, days=days
+            )
 
     def copies(self) -> list[Path]:
         """Backups and files that were set aside, beside the database: what is forgotten now may still stand in them."""
@@ -814,52 +832,12 @@ class Memory:
         embedder = status.embedder_of(
             self.settings, self._given_embedder
         )  # a look-up may take its time: not under the lock
-        with (  # a connection and sources of its own: listing a long log takes its time, and no prompt waits for it
-            self._watched(),
-            db.opened(self.path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS) as connection,
-        ):
+        with self._access.apart() as connection:  # listing a long log takes its time, and no prompt waits for it
             return status.gather(
                 connection, self.path, self.settings, groups=self._new_groups, embedder=embedder, now=self._clock()
             )
 
     # Parts, made when first needed
-
-    @contextmanager
-    def _reading(self) -> Iterator[apsw.Connection]:
-        """The prompt path's connection, read-only, for one caller at a time."""
-        with self._lock, self._watched():
-            if self._connection is None:
-                self._connection = db.connect(self.path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS)
-                self._file = _identity(self.path)
-            elif _identity(self.path) != self._file:  # somebody put another file there
-                self._connection.close()
-                self._connection = None
-                self._meaning.forget_vectors()
-                with self._reading() as connection:
-                    yield connection
-                return
-            yield self._connection
-
-    @contextmanager
-    def _writing(self) -> Iterator[apsw.Connection]:
-        """A connection for one writer, closed behind it."""
-        with self._watched():
-            if not db.is_there(self.path):  # somebody took it away under a process that goes on
-                for line in recovery.ensure(self.path, self._clock):
-                    log.warning("%s", line)
-            with db.opened(self.path) as connection:
-                db.refuse_newer(connection, self.path, migrations.LATEST)  # another version may have come meanwhile
-                yield connection
-
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Damage that somebody meets is noted, so that the next pass looks at the whole file."""
-        try:
-            with db.explained(self.path):
-                yield
-        except DatabaseDamaged:
-            recovery.suspect(self.path)
-            raise
 
     def _new_groups(self) -> list[Alternatives]:
         if self._given_sources is not None:
@@ -907,7 +885,7 @@ class Memory:
     @contextmanager
     def _apart(self) -> Iterator[tuple[apsw.Connection, Reader]]:
         """A reading connection and a reader of its own, for what takes its time: no prompt waits for it."""
-        with self._watched(), db.opened(self.path, readonly=True, busy_seconds=db.QUICK_BUSY_SECONDS) as connection:
+        with self._access.apart() as connection:
             yield connection, self._reader_of_all(connection)
 
     def _reader_of_all(self, connection: apsw.Connection) -> Reader:
@@ -918,98 +896,16 @@ class Memory:
             log.warning("logs_unread reason=%s", failed)
             return Reader({}, self._rules)
 
-    def _extraction(self) -> How | None:
-        """Who extracts facts; None where nobody does."""
-        if self.settings.extract_url == "off":
-            return None
-        from clawmark import llm
-
-        try:
-            return self._how(llm.choose(self.settings, self._host_model))
-        except (EndpointDown, EndpointError) as why_not:
-            return replace(self._how(None), why_not=why_not)
-
-    def _how(self, completer: Completer | None) -> How:
-        from clawmark.jobs.extract import How
-
-        settings = self.settings
-        return How(
-            completer,
-            settings.confidence_threshold,
-            settings.promote,
-            self._zone() or local_zone(),
-            settings.extract_daily_calls,
-        )
-
     def _age(self, connection: apsw.Connection, now: datetime) -> datetime:
         """By which the age of a fact is measured: a clock that runs ahead of all that was said makes nothing old."""
-        return ladder.bounded(now, passages.newest_at(connection))
+        return passages.as_of(connection, now)
 
     def _zone(self) -> ZoneInfo | None:
         return ZoneInfo(self.settings.timezone) if self.settings.timezone else None
 
     def _nonce(self, turn: Turn) -> str:
         said = f"block\0{turn.host}\0{turn.session or ''}"
-        return hmac.digest(self._key(), said.encode(), hashlib.sha256).hex()[:8]
-
-    def _key(self) -> bytes:
-        """The secret, on the prompt path: a block is no reason to fail, and any number that nobody knows will do."""
-        try:
-            return self._secret()
-        except DatabaseUnwritable as failed:
-            log.warning("key_of_this_process reason=%s", failed)
-            return self._fallback_secret
-
-    def _secret(self) -> bytes:
-        copy.finish_key_change(self.path)  # of a restore that was killed: its key is not this database's
-        return keyfile.secret(keyfile.key_path(self.path))
-
-
-def _scopes_of(connection: apsw.Connection, key: str) -> list[str]:
-    """Every scope in which something of a key is known, or was."""
-    waiting = {one.scope for one in proposals.pending(connection) if one.key == key}
-    return sorted({*facts.scopes_of(connection, key), *events.scopes_of(connection, key), *waiting})
-
-
-def _read(
-    connection: apsw.Connection, reader: Reader, rests_on: Sequence[Evidence]
-) -> tuple[list[Excerpt], list[datetime]]:
-    """The utterances as excerpts, and when those were said that cannot be read now."""
-    excerpts: list[Excerpt] = []
-    unread: list[datetime] = []
-    for one in rests_on:
-        live = reader.read(connection, passages.with_content(connection, [one.content_key])[:1])
-        if live:
-            excerpts.append(excerpt_of(live[0], one.said_at))
-        else:
-            unread.append(one.said_at)
-    return excerpts, unread
-
-
-def _why(connection: apsw.Connection, reader: Reader, key: str, scope: str) -> Why:
-    fact = facts.get(connection, key, scope, deleted=True)
-    excerpts, unread = _read(connection, reader, evidence.of(connection, scope, key, fact.value) if fact else [])
-    return Why(
-        key,
-        scope,
-        fact,
-        facts.is_hidden(connection, key, scope),
-        excerpts,
-        unread,
-        events.of_key(connection, key, scope),
-        [one for one in proposals.pending(connection, [scope]) if one.key == key],
-    )
-
-
-def _as_it_stands(connection: apsw.Connection, one: Proposal) -> Proposal:
-    """A proposal with what stands under its key by now, which may have been stored since it was made."""
-    if one.kind != "set" or one.against is not None:
-        return one
-    for scope in (one.scope, SHARED):
-        held = facts.get(connection, one.key, scope)
-        if held is not None and likeness(held.value) != likeness(one.value):
-            return replace(one, conflict="conflict_candidate", against=one.key)
-    return one
+        return hmac.digest(self._access.key(), said.encode(), hashlib.sha256).hex()[:8]
 
 
 def _profile(host: str) -> Profile:
@@ -1017,15 +913,3 @@ def _profile(host: str) -> Profile:
     if profile is None:
         raise UsageError(f"no host is called {host!r}; known hosts are {', '.join(sorted(PROFILES))}.")
     return profile
-
-
-def _identity(path: Path) -> tuple[int, ...] | None:
-    """What changes when an open connection no longer shows the file: another file, or, where it is read without locks
-    because no file can be made beside it, any change at all."""
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    if os.access(path.parent, os.W_OK):
-        return status.st_dev, status.st_ino
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, path.with_name(path.name + "-wal").exists()

@@ -1,16 +1,18 @@
 """The domain: what every layer speaks about, as frozen values.
 
-Imports nothing of ours. Times are aware UTC datetimes, texts hold no lone surrogates, and a value never changes after it
-was made: whoever holds one may keep it, compare it and hand it to another thread.
+Imports nothing of ours. Times are aware datetimes, in UTC but for a message that says where it was said; texts hold no
+lone surrogates, and a value never changes after it was made: whoever holds one may keep it, compare it and hand it to
+another thread.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,8 +25,11 @@ Origin = Literal["owner", "participant", "assistant", "host"]
 (heartbeat, cron, a sub-agent's task, a compaction summary, injected context)."""
 
 Role = Literal["user", "assistant"]
-Writer = Literal["user", "agent", "extracted"]
-"""Who states a fact, strongest first."""
+Writer = Literal["user", "agent"]
+"""Who may state a fact, stronger first. The third writer of facts, "extracted", only claims: its word passes the gate."""
+
+CONFIDENCE: Final[Mapping[Writer, float]] = {"user": 1.0, "agent": 0.9}
+"""How far a statement is believed by who makes it, where nothing else is said."""
 
 StreamKind = Literal["direct", "group", "host"]
 """What a stream holds: a conversation with the owner alone, one with others present, or the host's own runs."""
@@ -40,6 +45,9 @@ conflict_candidate: says the opposite of a fact, or something else where a stron
 
 ProposalKind = Literal["set", "forget"]
 ProposalState = Literal["pending", "accepted", "rejected", "superseded", "expired"]
+
+Way = Literal["replace", "supersede", "keep_both"]
+"""What a yes does to what stands there: replace what has its key; supersede, end also the fact it is against; keep both."""
 
 Progress: TypeAlias = Callable[[str, int, int | None], None]
 """Called with ("messages" | "vectors" | "messages looked through", how many are done, how many there are to do or None
@@ -64,7 +72,7 @@ class Message:
     window        what the model sees at once: a new one begins at each reset or compaction ("" for the first)
     scope         whose memory it belongs to: an agent, a project
     text          the source's own text; cleaning comes later and in one place
-    at            when it was said (aware UTC)
+    at            when it was said (aware: UTC, or in the offset of the place where it was said)
     dated         False when the host did not say when: `at` is then the time of what stands before it, else 1970
     author        a participant's or agent's name where the host knows it
     note          for origin "host": what kind of run it was, the reason under which it is counted
@@ -205,7 +213,8 @@ class Utterance:
 
     number        by which a model cites it, from 1 within one batch
     text          whole, at most a passage long
-    at            when it was said (aware UTC); `dated` False = the host did not say
+    at            when it was said; `dated` False = the host did not say. An offset of its own is that of the place where
+                  it was said, and its days are counted there; in UTC, as most logs are, the person's zone counts
     session       the host's session; scope: whose memory
     content_key   with `at`, which utterance it is, in whichever log it stands
     citable       whether a fact may rest on it: the owner typed it as a whole, and it was not extracted before. What is
@@ -239,6 +248,29 @@ class Candidate:
     quote: str
 
 
+Outcome = Literal["store", "propose", "refuse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What is to become of a candidate, and by which rule.
+
+    key, value   as they are to be stored or proposed: under the known key, in the known words where they are known already
+    evidence     the utterances that it rests on; of a foreign one those in which the quote stands
+    against      the fact that `conflict` is about
+    """
+
+    outcome: Outcome
+    rule: str
+    key: str
+    value: str
+    confidence: float
+    observed_at: datetime
+    evidence: tuple[Utterance, ...]
+    conflict: Conflict = "none"
+    against: Fact | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """An utterance that a statement rests on. Its text stands in its log alone."""
@@ -249,13 +281,47 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """What is to wait for the person, as whoever proposes it says it.
+
+    value        for kind "forget": the one that is to go
+    origin       who said it; "agent" = a tool call without support
+    reason       the rule by which it did not become a fact
+    against      the key of the fact that `conflict` is about
+    observed_at  None = now
+    """
+
+    kind: ProposalKind
+    key: str
+    value: str
+    scope: str
+    origin: str
+    reason: str
+    confidence: float = CONFIDENCE["agent"]
+    conflict: Conflict = "none"
+    against: str | None = None
+    observed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Yes:
+    """How a person takes a proposal on.
+
+    value, key   as they edited them; None = as they stand
+    into         a known key that it is merged into
+    """
+
+    value: str | None = None
+    key: str | None = None
+    into: str | None = None
+    way: Way = "replace"
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
     """A statement, or the erasure of one, that waits for the person. Never shown to a model unasked.
 
-    value       for kind "forget": the one that is to go
-    origin      who said it; "agent" = a tool call without support
-    reason      the rule by which it did not become a fact
-    against     the key of the fact that `conflict` is about
+    Fields that a `Draft` has mean what they mean there.
     deferred_until   the person put it off; it is not counted until then
     """
 
@@ -435,6 +501,7 @@ class Forgotten:
     facts      (scope, key) of each
     excerpts   the first messages of them, for a person to look at; empty once they are gone
     waiting    the proposals, likewise
+    staying    how many facts that were stated in the same messages, or then, stay
     finished   False while another process's reading keeps erased words in the file; the next pass completes it
     """
 
@@ -444,6 +511,7 @@ class Forgotten:
     excerpts: Sequence[Excerpt] = ()
     finished: bool = True
     waiting: Sequence[Proposal] = ()
+    staying: int = 0
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -452,6 +520,7 @@ class Forgotten:
             "messages": self.messages,
             "excerpts": [one.as_json() for one in self.excerpts],
             "waiting": [one.as_json() for one in self.waiting],
+            "staying": self.staying,
             "finished": self.finished,
         }
 
@@ -573,6 +642,21 @@ class SyncReport:
             "proposed": self.proposed,
             "unasked": self.unasked,
         }
+
+    def then(self, later: SyncReport) -> SyncReport:
+        """This pass and a later one in one report: what they did together, and what is left after both."""
+        return SyncReport(
+            self.read + later.read,
+            self.kept + later.kept,
+            Counter(self.dropped) + Counter(later.dropped),
+            self.vectors + later.vectors,
+            later.pending,
+            self.pruned + later.pruned,
+            later.failures,
+            self.facts + later.facts,
+            self.proposed + later.proposed,
+            later.unasked,
+        )
 
 
 @dataclass(frozen=True, slots=True)

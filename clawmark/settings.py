@@ -160,6 +160,11 @@ class Settings(BaseSettings):
         description="`auto`: what the person plainly said becomes a fact, anything in doubt a proposal. `review`: whatever "
         "is extracted becomes a proposal.",
     )
+    markers: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="Phrases, beside the built-in ones, by which a sentence you type says that it is meant for good, where no "
+        "model extracts; a comma list.",
+    )
     never_index_paths: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="A message that names one of these paths, or was said while the host worked below one, is left out "
@@ -193,11 +198,19 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, dotenv_settings
 
-    @field_validator("allow_remote", "never_index_paths", mode="before")
+    @field_validator("allow_remote", "markers", "never_index_paths", mode="before")
     @classmethod
     def _comma_list(cls, value: Any) -> Any:
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("markers")
+    @classmethod
+    def _plain_phrases(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for phrase in value:
+            if "*" in phrase or not any(map(str.isalnum, phrase)):
+                raise ValueError(f"{phrase!r} is no phrase: words as they are typed, without *")
         return value
 
     @field_validator("never_index_paths")

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import apsw
 
-from clawmark import clean, net
+from clawmark import clean, llm, net
 from clawmark.embed import Embedder, choose
 from clawmark.errors import (
     ClawmarkError,
-    ConsentMissing,
     DatabaseUnwritable,
     EmbedderError,
     EndpointDown,
@@ -25,8 +24,8 @@ from clawmark.errors import (
     SourceError,
     UsageError,
 )
+from clawmark.jobs import asking, extract
 from clawmark.jobs import embedder as policy
-from clawmark.jobs import extract
 from clawmark.jobs.index import rules_now
 from clawmark.jobs.plan import plan
 from clawmark.model import Event, FailedText, SourceState, SourceStatus, SpaceStatus, Status
@@ -56,9 +55,6 @@ MOST_EVENTS = 1_000
 OF_A_BATCH = {("propose", origin) for origin in ("owner", "participant", "assistant")}
 """Events of what an extractor claims, whose source is who said it."""
 MOST_PROPOSALS = 100_000
-EXTRACT = "CLAWMARK_EXTRACT"
-HOSTS_MODEL = "host"
-"""What the host's own model is called, in CLAWMARK_EXTRACT_URL and in CLAWMARK_ALLOW_REMOTE."""
 WORDS_ALONE = "none (words alone)"
 NO_EMBEDDER = "none; recall runs on words alone. Install clawmark[local] or set CLAWMARK_EMBEDDING_URL."
 
@@ -102,6 +98,7 @@ def gather(
     unembedded = vectors.failed(connection, MOST_FAILED)
     problems += _without_vector(unembedded, vectors.count_failed(connection), given_up)
     problems += _extraction(connection, settings, now)
+    who = llm.named(settings)
     return Status(
         path=str(path),
         bytes=sum(p.stat().st_size for p in _files(path)),
@@ -114,11 +111,9 @@ def gather(
         facts=len(facts.live(connection)),
         hidden=len(facts.live(connection, hidden=True)),
         proposals=proposals.count(connection, None, now, MOST_PROPOSALS),
-        extractor=extractor_name(settings),
-        unasked=0
-        if settings.extract_url == extract.OFF
-        else extract.waiting(connection, by_model=settings.extract_url is not None),
-        calls=_calls(connection, settings, now),
+        extractor=who.name,
+        unasked=0 if who.kind == "off" else extract.waiting(connection, by_model=who.is_model),
+        calls=(asking.calls_today(connection, now), settings.extract_daily_calls) if who.kind == "host" else None,
         embedder=name,
         space=_space(connection, active),
         filling=_space(connection, target),
@@ -266,47 +261,11 @@ def embedder_of(settings: Settings, given: Embedder | None) -> tuple[Embedder | 
     return chosen, []
 
 
-def extractor_name(settings: Settings) -> str:
-    """What facts are extracted with, as the settings say; asks nobody."""
-    if settings.extract_url is None:
-        return extract.MARKERS
-    if settings.extract_url in (extract.OFF, HOSTS_MODEL):
-        return settings.extract_url
-    return f"endpoint ({net.host_of(settings.extract_url)})"
-
-
-def extractor_refusal(settings: Settings) -> ClawmarkError | None:
-    """Why what the settings name may not be asked. May look up the name of a host, and asks nothing."""
-    if settings.extract_url is None or settings.extract_url == extract.OFF:
-        return None
-    if settings.extract_url == HOSTS_MODEL:
-        is_named = HOSTS_MODEL in settings.allow_remote
-        return (
-            None
-            if is_named
-            else ConsentMissing(
-                "what you say would go to the model of the host, and CLAWMARK_ALLOW_REMOTE does not name `host`; nothing is "
-                "sent. Name it there to allow it."
-            )
-        )
-    try:
-        net.require_consent(settings.extract_url, settings.allow_remote, EXTRACT)
-    except (EndpointDown, EndpointError) as refused:
-        return refused
-    return None
-
-
-def _calls(connection: apsw.Connection, settings: Settings, now: datetime) -> tuple[int, int] | None:
-    if settings.extract_url != HOSTS_MODEL:
-        return None
-    return extract.calls_today(connection, now), settings.extract_daily_calls
-
-
 def _extraction(connection: apsw.Connection, settings: Settings, now: datetime) -> list[str]:
     """What keeps facts from being extracted; what a model answered wrongly, where that was lately."""
-    if settings.disabled or settings.extract_url in (None, extract.OFF):
+    if settings.disabled or not llm.named(settings).is_model:
         return []
-    refusal = extractor_refusal(settings)
+    refusal = llm.refusal(settings)
     if refusal is not None:
         return [" ".join(["extractor:", str(refusal), *filter(None, [refusal_advice(refusal)])])]
     return [f"extractor: {said}. {advice}" for said, advice in extractor_troubles(connection, now)]
@@ -317,24 +276,25 @@ def refusal_advice(refusal: ClawmarkError) -> str:
     if not isinstance(refusal, EndpointDown):
         return ""
     return (
-        f"Check the name in {EXTRACT}_URL, and whether this machine is online; a host outside its network has to stand in "
-        "CLAWMARK_ALLOW_REMOTE as well."
+        f"Check the name in {llm.EXTRACT}_URL, and whether this machine is online; a host outside its network has to stand"
+        " in CLAWMARK_ALLOW_REMOTE as well."
     )
 
 
 def extractor_troubles(connection: apsw.Connection, now: datetime) -> list[tuple[str, str]]:
     """What went wrong with the extractor lately and is not over, and what becomes of it."""
     found = []
-    last = events.last_of(connection, "extract_unavailable", "extract_available")
-    if last is not None and last.event_type == "extract_unavailable":
-        said = f"{(last.detail or '').rstrip('.')} (since {last.created_at:%Y-%m-%d %H:%M} UTC)"
-        found.append((said, "The next `clawmark sync` asks it again."))
+    last = asking.unavailable(connection)
+    if last is not None:
+        said = f"{asking.reason_of(last).rstrip('.')} (since {last.created_at:%Y-%m-%d %H:%M} UTC)"
+        advice = "It is asked again then." if asking.is_spent(last) else "The next `clawmark sync` asks it again."
+        found.append((said, advice))
     wrong = events.last_of(connection, "extract_error")
-    lately = wrong is not None and "unusable" in (wrong.detail or "") and now - wrong.created_at < LATELY
+    lately = wrong is not None and asking.counts_unusable(wrong) and now - wrong.created_at < LATELY
     if wrong is not None and lately and not _was_answered_since(connection, wrong):
         said = f"what {wrong.source} answered could not be used ({wrong.created_at:%Y-%m-%d %H:%M} UTC)"
         left = "The messages it was asked about are asked about again on other days, five times at most"
-        found.append((said, f"{left}; a larger model may do better ({EXTRACT}_MODEL)."))
+        found.append((said, f"{left}; a larger model may do better ({llm.EXTRACT}_MODEL)."))
     return found
 
 

@@ -377,7 +377,7 @@ class SourceContract:
 
     def test_times_are_aware(self, log: Log) -> None:
         _talk(log, log.new_session("a"), 2)
-        assert {m.at.utcoffset() for m in everything(log.source())} == {timedelta(0)}
+        assert all(m.at.utcoffset() is not None for m in everything(log.source()))
 
     def test_reading_resumes_at_every_point(self, log: Log) -> None:
         _talk(log, log.new_session("a"), 7)

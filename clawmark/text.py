@@ -93,7 +93,10 @@ def content_words(text: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """The head of a long Latin word, so that "editors" finds "editor"; what holds a digit is a name or a number, and whole."""
+    """The head of a long Latin word, so that "editors" finds "editor"; what holds a digit is a name or a number, and whole.
+
+    The keyed hashes of `clawmark.store.tombstones` are made of stems: any change here silently un-forgets what is buried.
+    """
     return word[:5] if word.isascii() and word.isalpha() and len(word) > 5 else word
 
 

@@ -13,10 +13,11 @@ from datetime import datetime
 from secrets import token_hex
 from typing import Any, Final, Literal
 
+from clawmark import keys
 from clawmark.errors import Refused, UsageError
-from clawmark.facts import gate, shape
-from clawmark.facts.alike import same_subject
+from clawmark.facts import shape, statement
 from clawmark.facts.fitting import bears
+from clawmark.facts.subject import same_subject
 from clawmark.facts.support import asks_to_forget, supporting
 from clawmark.guard import injection, markers
 from clawmark.keys import VALUE_LENGTH
@@ -130,7 +131,13 @@ TOOLS: Final = (
         "clawmark_reconcile",
         "Bring the memory up to date with the conversation logs now, and say what was read. Rarely needed: it happens by "
         "itself.",
-        _parameters([]),
+        _parameters(
+            [],
+            drain={
+                "type": "boolean",
+                "description": "False: one pass. True, as usual: until no message waits to be looked through.",
+            },
+        ),
     ),
 )
 
@@ -160,13 +167,13 @@ def set_fact(memory: Memory, caller: Caller, key: str, value: str) -> Answer:
     said = supporting(key, value, caller.typed) if caller.typed else None
     if said is None:
         _only_the_owner(memory, caller)
-    spelled, text = gate.statement(key, value)
+    spelled, text = statement.statement(key, value)
     scope = caller.scope or SHARED
     if said is not None:
         rule = _waits_though_said(spelled, text, said)
         if rule:
             return _proposed(memory, spelled, text, scope, rule, said)
-        fact = memory.set(spelled, text, scope, writer="user", observed_at=said.at)
+        fact = memory.set(spelled, text, scope, typed=said, session=caller.session)
         return Answer(f"Remembered as their own word: {fact.key}.", "user", {"key": fact.key})
     beside = _of_the_person(memory, spelled, text, scope)
     rule = _waits(spelled, text)
@@ -182,6 +189,8 @@ def _waits_though_said(key: str, value: str, said: Said) -> str:
     for a page may have had them typed, and where the key is the model's and says something that they did not."""
     if injection.score(value):
         return "injection"
+    if shape.is_to_somebody_elsewhere(value):
+        return "not_plain"
     if shape.keyed_risk(key, value):
         return "key"
     return "" if bears(key, value, said.text) else "unfit_key"
@@ -197,7 +206,7 @@ def _waits(key: str, value: str) -> str:
         return "key"
     if shape.is_about_person(key, value):
         return "about_person"
-    if not shape.is_plain(shape.named_by(key)):
+    if not shape.is_plain(keys.read(key)):
         return "key"
     return "" if shape.is_plain(value) else "not_plain"
 
@@ -246,7 +255,7 @@ def forget(memory: Memory, caller: Caller, key: str, now: datetime) -> Answer:
     if not caller.owner:  # before anything is said: others could ask which keys there are
         _only_the_owner(memory, caller)
     scopes = [SHARED] if caller.scope is None else [caller.scope, SHARED]
-    spelled = gate.named(key)
+    spelled = statement.named(key)
     live = _live(memory, spelled, scopes)
     held = [*live, *_live(memory, spelled, scopes, hidden=True)]
     if not held:
@@ -341,14 +350,20 @@ def _speaks_alone(caller: Caller) -> bool:
     return caller.kind == "direct" and caller.owner
 
 
-def reconcile(memory: Memory, run: Callable[[], SyncReport]) -> Answer:
-    """Run the jobs now; `run` waits for a pass that is under way."""
+def reconcile(memory: Memory, run: Callable[[bool], SyncReport | None], drain: bool | None = None) -> Answer:
+    """Run the jobs now, with `drain` (the usual) until nothing waits; `run` waits for a pass that is under way, and gives
+    None where that takes longer than the caller has."""
     _is_on(memory)
-    report = run()
+    if drain is not None and not isinstance(drain, bool):
+        raise UsageError("drain is true or false.")
+    report = run(drain is not False)
+    if report is None:
+        return Answer("A pass is under way and goes on by itself; ask again later.", "running")
     failed = f" {len(report.failures)} logs could not be read; `clawmark status` says why." if report.failures else ""
+    left = f", {report.unasked:,} messages still to be looked through" if report.unasked else ""
     text = (
         f"Up to date: {report.read:,} messages read, {report.kept:,} new, {report.vectors:,} vectors made, "
-        f"{report.pending:,} without one; {report.facts:,} facts noted, {report.proposed:,} statements proposed.{failed}"
+        f"{report.pending:,} without one; {report.facts:,} facts noted, {report.proposed:,} statements proposed{left}.{failed}"
     )
     return Answer(text, "ok", report.as_json())
 

@@ -14,7 +14,7 @@ from helpers import LATER, REPOSITORY, Clock, Log, open_memory, query
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.cli.calibrate import ENOUGH, TARGET, calibrate, of_extraction, recommended, summed
+from clawmark.cli.calibrate import ENOUGH, TARGET, Measure, calibrate, measured, of_extraction, recommended, summed
 from clawmark.errors import UsageError
 from clawmark.memory import Memory
 from clawmark.model import Decision
@@ -62,6 +62,13 @@ def test_without_enough_decisions_no_threshold_is_recommended() -> None:
 def test_the_threshold_stands_where_enough_is_accepted() -> None:
     labelled = [(0.5, False)] * 10 + [(0.7, True), (0.7, False)] * 5 + [(0.9, True)] * 10
     assert recommended(decided(labelled)) == 0.7  # 15 of 20 from there on
+
+
+def test_decisions_are_the_labels_of_precision_and_recall() -> None:
+    found = measured(decided([(0.9, True)] * 3 + [(0.9, False)] + [(0.6, True)] * 3 + [(0.6, False)] * 5), 0.8)
+    assert (found.decided, found.precision, found.recall) == (4, 0.75, 0.5)
+    assert measured([], 0.8) == Measure(0.8, 0, None, None)
+    assert measured(decided([(0.6, True)]), 0.8) == Measure(0.8, 0, None, 0.0)
 
 
 def test_a_few_sure_ones_make_no_threshold() -> None:
@@ -159,6 +166,7 @@ def test_the_command_tells_what_was_decided(at: Path) -> None:
     told = json.loads(run("--facts", "--days", "3650", "--json").stdout)
     assert told["decisions"] == {"accepted": 1, "edited": 1, "rejected": 1, "rate": 0.5, "target": 0.7}
     assert (told["recommended"], told["days"]) == (None, 3650)
+    assert told["measured"] == [{"threshold": 0.8, "decided": 2, "precision": 0.5, "recall": 1.0}]
     assert set(told["counts"]) == {"store", "propose", "refuse"}
     assert f"with {ENOUGH} decisions one can be recommended, there are 2" in run("--facts", "--days", "3650").output
 

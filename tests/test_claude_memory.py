@@ -647,3 +647,24 @@ def test_what_somebody_else_said_is_told_as_theirs(tmp_path: Path, clock: Clock)
         claude_memory.export(memory, tmp_path / "out", ask=lambda *_: False)
     (page,) = (tmp_path / "out").glob("feedback_*.md")
     assert "Noor said on" in page.read_text() and "the user said" not in page.read_text()
+
+
+def test_what_the_person_took_on_says_how_sure_whoever_claimed_it_was(memory: Memory, log: Log, folder: Path) -> None:
+    log.say("Remember that I always take the window seat.")
+    memory.sync()
+    (one,) = memory.proposals()
+    fact = memory.accept(one.name)
+    assert fact is not None and fact.confidence == 1.0 > one.confidence
+
+    def said() -> object:
+        write(memory, folder)
+        (page,) = folder.glob("*.md")
+        return front(page.read_text())["classifier_confidence"]
+
+    assert said() == one.confidence
+    memory.set(fact.key, fact.value, fact.scope)
+    assert said() == 1.0, "their own word since"
+
+
+def test_a_title_has_at_most_60_characters() -> None:
+    assert len(claude_memory.title_of("pref." + "long_" * 18 + "key")) == 60

@@ -15,7 +15,7 @@ from pathlib import Path
 import apsw
 import pytest
 from commands import Commands, Result
-from helpers import REPOSITORY
+from helpers import REPOSITORY, query
 
 from clawmark.cli import cli
 from clawmark.memory import Memory
@@ -158,7 +158,8 @@ def test_remembered_text_is_printed_harmless_on_one_line(run: Run) -> None:
 
 def test_the_writer_of_a_fact_and_the_day_are_named_alike_everywhere(run: Run) -> None:
     with Memory.open() as memory:
-        memory.set("pref.editor", "Helix", writer="extracted")
+        memory.set("pref.editor", "Helix")
+        query(memory.path, "UPDATE facts SET source = 'extracted'")
         (fact,) = memory.facts()
     for said in (run("facts").out, run("search", "helix").out):
         assert f"(noted from what you said, shared, first said {fact.observed_at:%Y-%m-%d})" in said

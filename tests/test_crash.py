@@ -133,6 +133,10 @@ def told(folder: Path) -> Path:
     return folder
 
 
+ROUNDS = int(os.environ.get("CRASH_ROUNDS", "2"))
+"""Databases that are extracted into; five kills in each."""
+
+
 def test_extraction_killed_anywhere_ends_like_an_unkilled_run(tmp_path: Path) -> None:
     """The same facts, evidence, proposals and events, from a server that answers the same to the same."""
     log = told(tmp_path / "log")
@@ -156,7 +160,7 @@ def test_extraction_killed_anywhere_ends_like_an_unkilled_run(tmp_path: Path) ->
         ]  # fmt: skip
         assert waits == [("pref.invoices", "pending")]
         rng = random.Random(17)
-        for round_ in range(2):
+        for round_ in range(ROUNDS):
             database = tmp_path / f"killed-{round_}" / "memory.db"
             for _ in range(5):
                 kill(lambda database=database: run(database), rng.uniform(0.5, 1.0) * whole)  # type: ignore[misc]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import apsw
@@ -36,3 +37,21 @@ def test_a_dropped_cursor_begins_anew(connection: apsw.Connection) -> None:
     assert cursors.get(connection, "index:log:a") is None
     with pytest.raises(DatabaseBusy):
         cursors.advance(connection, "index:log:a", "1", "2", LATER)
+
+
+def test_a_count_is_of_one_day(connection: apsw.Connection) -> None:
+    for expected in (0, 1, 2):
+        assert cursors.today(connection, "n", LATER) == expected
+        cursors.count_today(connection, "n", LATER)
+    tomorrow = LATER + timedelta(days=1)
+    assert cursors.today(connection, "n", tomorrow) == 0
+    cursors.count_today(connection, "n", tomorrow)
+    assert cursors.today(connection, "n", tomorrow) == 1
+
+
+@pytest.mark.parametrize(
+    "value", ["", "3 2026-12-01", "2026-12-01", "2026-12-01 many", "2026-12-01 -1", "2026-12-01 \u00b2"]
+)
+def test_what_is_no_count_is_none(connection: apsw.Connection, value: str) -> None:
+    cursors.put(connection, "n", value, LATER)
+    assert cursors.today(connection, "n", LATER) == 0

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
+from helpers import Clock, Log, open_memory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.facts.dated import as_said, days_in
+from clawmark.facts.dated import as_said, days_in, local
 from clawmark.text import normal
 
 SATURDAY = date(2026, 3, 14)
+
+
+def test_a_day_is_that_of_the_place_where_it_was_said() -> None:
+    """B2: a log in UTC says nothing of the place, so the person's zone counts."""
+    there, home = timezone(timedelta(hours=-5)), ZoneInfo("Asia/Shanghai")
+    at = datetime(2026, 3, 14, 23, 30, tzinfo=there)
+    assert [local(at, zone).date() for zone in (None, home)] == [SATURDAY, SATURDAY]
+    assert local(at.astimezone(UTC), home).isoformat() == "2026-03-15T12:30:00+08:00"
+    assert local(at.astimezone(UTC), None).isoformat() == "2026-03-15T04:30:00+00:00"
 
 
 @pytest.mark.parametrize(
@@ -82,3 +98,39 @@ def test_only_the_day_after_is_tomorrow(day: date, off: int) -> None:
 def test_no_text_makes_it_fail(value: str, quote: str, day: date) -> None:
     as_said(f"{value} 2026-03-15", quote, day)
     list(days_in(normal(quote), day))
+
+
+@dataclass
+class Reader:
+    """A host's model that says when the train leaves, and keeps what it was shown."""
+
+    day: str
+    shown: str = ""
+    name: str = "host"
+    endpoint: str = ""
+    learned: str = ""
+
+    def complete(self, system: str, user: str, schema: Mapping[str, Any], *, most_tokens: int, seconds: float) -> str:
+        self.shown = user
+        claim = {"messages": [1], "quote": TRAIN, "key": "user.train", "value": self.day, "confidence": 0.95}
+        return json.dumps({"facts": [claim]})
+
+
+TRAIN = "my train leaves tomorrow"
+
+
+@pytest.mark.parametrize(("day", "stored"), [("2026-03-15", True), ("2026-03-16", False)])
+def test_the_offset_of_a_log_goes_all_the_way(db_path: Path, log: Log, clock: Clock, day: str, stored: bool) -> None:
+    """B2: into the prompt, and into what is believed."""
+    at = datetime.fromisoformat("2026-03-14T23:30:00-05:00")
+    log.say(TRAIN, at=at)
+    clock.now = at.astimezone(UTC) + timedelta(days=1)
+    memory = open_memory(
+        db_path, log, clock=clock, extract_url="host", allow_remote=("host",), timezone="Asia/Shanghai"
+    )
+    memory._host_model = reader = Reader(day)
+    memory.sync()
+    assert "[1] Sat 2026-03-14 23:30 -05:00, " in reader.shown
+    assert [(fact.value, fact.observed_at.isoformat()) for fact in memory.facts()] == (
+        [(day, "2026-03-15T04:30:00+00:00")] if stored else []
+    )

@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 from helpers import LATER, START, Clock, Log, audit, dump, open_memory, query, residue
 
+from clawmark import transfer
 from clawmark.errors import EndpointDown, EndpointError, ReplyUnusable
-from clawmark.jobs import extract
+from clawmark.jobs import asking, extract
 from clawmark.memory import Memory
-from clawmark.model import Proposal, Turn
+from clawmark.model import Forgetting, Proposal, Turn
+from clawmark.store import db
 
 
 @dataclass
@@ -206,6 +208,22 @@ def test_a_shared_word_of_the_person_outweighs_a_scopes_guess(believing: Memory,
 
 
 # --- what is not believed ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["main", "shared"])
+def test_what_the_owner_says_of_a_fact_of_theirs_is_what_it_rests_on_too(
+    db_path: Path, log: Log, clock: Clock, scope: str
+) -> None:
+    """Though it would have had to wait, for an address is risky."""
+    said = "My invoice address is billing@example.net."
+    memory = with_model(db_path, log, clock, Model({said: [("user.invoice_address", "billing@example.net", 0.95)]}))
+    memory.set("user.invoice_address", "billing@example.net", scope)
+    stored = memory.facts()
+    log.say(said)
+    memory.sync()
+    (why,) = memory.why("user.invoice_address")
+    assert [one.excerpt for one in why.evidence] == [said]
+    assert memory.facts() == stored and memory.proposals() == []
 
 
 @pytest.mark.parametrize("origin", ["assistant", "participant"])
@@ -417,7 +435,7 @@ def test_one_message_that_is_to_blame_costs_no_other(believing: Memory, log: Log
     chokes(model, ReplyUnusable("it refuses"))
     report = believing.sync()
     assert facts_of(believing) == {"pref.editor": "Helix", "user.city": "Porto"}
-    assert report.unasked == 0 and model.calls <= extract.MOST_CALLS
+    assert report.unasked == 0 and model.calls <= asking.MOST_CALLS
     model.calls = 0
     believing.sync()
     assert model.calls == 0, "not twice a day"
@@ -502,8 +520,6 @@ def test_what_is_learned_while_the_clock_is_behind_keeps_the_logs_date(
 def test_what_is_forgotten_while_a_model_is_asked_leaves_no_trace(
     believing: Memory, log: Log, model: Model, db_path: Path
 ) -> None:
-    from clawmark.model import Forgetting
-
     log.say(EDITOR)
 
     def forgetful(user: str) -> str:
@@ -515,6 +531,93 @@ def test_what_is_forgotten_while_a_model_is_asked_leaves_no_trace(
     believing.sync()
     assert believing.facts() == []
     assert query(db_path, "SELECT count(*) FROM extracted") == [(0,)]
+
+
+def meanwhile(model: Model, work: Callable[[], object]) -> None:
+    """`work` is done once, while the model is asked."""
+
+    def reply(user: str) -> str:
+        model.reply = None
+        work()
+        return model.complete("", user, {}, most_tokens=1, seconds=1)
+
+    model.reply = reply
+
+
+def test_nobody_waits_for_a_model(believing: Memory, log: Log, model: Model) -> None:
+    held = []
+
+    def take() -> None:
+        with db.lease(believing.path, 0):
+            held.append(True)
+
+    log.say(EDITOR)
+    meanwhile(model, take)
+    assert believing.sync().facts == len(held) == 1
+
+
+def test_two_passes_never_ask_about_the_same_messages(
+    believing: Memory, log: Log, model: Model, db_path: Path, clock: Clock
+) -> None:
+    other, reports = Model(model.claims), []
+
+    def sync() -> None:
+        log.say(CITY, "s2")
+        with with_model(db_path, log, clock, other) as memory:
+            reports.append(memory.sync())
+
+    log.say(EDITOR)
+    meanwhile(model, sync)
+    believing.sync()
+    assert [(one.read, one.facts, one.unasked) for one in reports] == [(1, 0, 2)]
+    assert other.calls == 0 and facts_of(believing) == {"pref.editor": "Helix", "user.city": "Porto"}
+
+
+def test_what_is_forgotten_while_a_model_is_asked_costs_no_other_message(
+    believing: Memory, log: Log, model: Model
+) -> None:
+    log.say(EDITOR)
+    log.say(CITY)
+    meanwhile(model, lambda: believing.erase(Forgetting(query="Porto June")))
+    assert believing.sync().unasked == 0
+    assert facts_of(believing) == {"pref.editor": "Helix"}
+
+
+def test_an_answer_about_one_memory_never_enters_the_backup_that_took_its_place(
+    believing: Memory, log: Log, model: Model, clock: Clock, db_path: Path, tmp_path: Path
+) -> None:
+    """Nor does the cursor: what the backup holds is looked through as if nothing had been asked."""
+    with open_memory(tmp_path / "other.db", Log(), clock=clock) as other:
+        other.set("pref.tea", "green")
+        backup = transfer.backup(other.path, tmp_path / "backup.db", clock)
+    log.say(EDITOR)
+    meanwhile(model, lambda: transfer.restore(db_path, backup, clock, 1))
+    believing.sync()
+    assert facts_of(believing) == {"pref.tea": "green"}
+    assert query(db_path, "SELECT * FROM cursors WHERE name = 'extract'") == []
+    believing.sync()
+    assert facts_of(believing) == {"pref.tea": "green", "pref.editor": "Helix"}
+
+
+@pytest.mark.parametrize("word", ["unusable: ", ""])
+def test_a_server_that_answered_in_vain_is_told_without_the_word_for_it(
+    believing: Memory, log: Log, model: Model, db_path: Path, word: str
+) -> None:
+    """Events of earlier versions lack it."""
+    said = "host answers, and none of its answers can be used."
+    for number in range(8):
+        log.say(f"the note of hour {number} speaks of the harbour")
+    model.reply = lambda user: "no idea"
+    query(
+        db_path,
+        "INSERT INTO memory_events (event_type, source, created_at, detail) VALUES"
+        f" ('extract_unavailable', 'extract', '2026-12-01T11:00:00+00:00', '{word}{said}')",
+    )
+    believing.sync()
+    assert model.calls == asking.MOST_CALLS_IN_DOUBT
+    assert kinds(believing).count("extract_unavailable") == 1, "said once"
+    (problem,) = [one for one in believing.status().problems if one.startswith("extractor: host")]
+    assert problem.startswith(f"extractor: {said[:-1]} (since 2026-12-01 11:00 UTC)")
 
 
 def test_an_unusable_answer_is_asked_for_again_then_in_halves_then_left(
@@ -564,8 +667,28 @@ def test_the_hosts_model_is_asked_as_often_as_it_may_be(db_path: Path, log: Log,
     assert memory.sync().unasked == 2
     assert model.calls == 2
     assert memory.status().calls == (2, 2)
+    (told,) = [line for line in memory.status().problems if "midnight UTC" in line]
+    assert "asked 2 times today" in told and "asked again then" in told and "sync" not in told
     clock.advance(days=1)
     assert memory.sync().unasked == 0
+    assert not any("midnight" in line for line in memory.status().problems)
+
+
+def test_calls_that_an_earlier_version_counted_count(db_path: Path, log: Log, clock: Clock, model: Model) -> None:
+    memory = with_model(db_path, log, clock, model, extract_daily_calls=2)
+    today = f"{clock.now:%Y-%m-%d}"
+    query(db_path, f"INSERT INTO cursors VALUES ('extract:calls', '{today} 2', '2026-12-01T00:00:00+00:00')")
+    query(db_path, f"INSERT INTO cursors VALUES ('extract:slow', '3 {today}', '2026-12-01T00:00:00+00:00')")
+    log.say(EDITOR)
+    assert (memory.sync().unasked, model.calls, memory.status().calls) == (1, 0, (2, 2))
+
+
+def test_a_model_that_cannot_be_asked_keeps_its_name(db_path: Path, log: Log, clock: Clock, model: Model) -> None:
+    memory = with_model(db_path, log, clock, model, allow_remote=())
+    how = memory.extraction()
+    assert (how.who.kind, how.name, how.completer) == ("host", "host", None) and how.why_not is not None
+    model.name = "fake"
+    assert with_model(db_path, log, clock, model).extraction().name == "fake"
 
 
 def test_off_means_that_nobody_looks(db_path: Path, log: Log, clock: Clock, model: Model) -> None:
@@ -736,7 +859,7 @@ def test_a_rejection_holds_for_180_days(memory: Memory, clock: Clock, log: Log) 
 
     memory.reject(waiting(memory).name, "it is not mine")
     with pytest.raises(Refused):
-        waiting(memory, "user.ship")
+        waiting(memory)
     clock.advance(days=181)
     log.say("a new day", at=clock.now)
     memory.sync()
@@ -760,7 +883,7 @@ def test_what_is_decided_loses_its_value(memory: Memory, db_path: Path) -> None:
 
 def test_the_same_statement_waits_once(memory: Memory) -> None:
     assert waiting(memory).id == waiting(memory).id
-    assert waiting(memory, "user.ship", "A blue SLOOP").id == waiting(memory).id
+    assert waiting(memory, "pref.boats", "A blue SLOOP").id == waiting(memory).id
 
 
 def test_setting_it_by_hand_answers_what_waits(memory: Memory) -> None:
@@ -774,6 +897,16 @@ def test_merging_joins_both(memory: Memory) -> None:
     one = waiting(memory, "pref.drink", "from a big pot")
     fact = memory.accept(one.name, into="pref.tea")
     assert fact is not None and (fact.key, fact.value) == ("pref.tea", "green; from a big pot")
+
+
+def test_what_is_merged_rests_on_what_both_rested_on(believing: Memory, log: Log) -> None:
+    first = log.say(EDITOR, "s1")
+    believing.sync()
+    one = waiting(believing, "pref.theme", "with a dark theme")
+    believing.accept(one.name, into="pref.editor")
+    (why,) = believing.why("pref.editor")
+    assert why.fact is not None and why.fact.value == "Helix; with a dark theme"
+    assert [(said.excerpt, said.at) for said in why.evidence] == [(EDITOR, first.at)]
 
 
 def test_superseding_takes_the_other_away_and_keeps_its_dates(memory: Memory) -> None:

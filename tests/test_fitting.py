@@ -54,6 +54,19 @@ def test_a_key_that_drops_fits_no_sentence_that_keeps(denial: str, sentence: str
             assert not fits(key, "Helix", sentence), key
 
 
+@pytest.mark.parametrize("value", ["채식", "채식주의자"])
+def test_a_word_of_a_script_without_blanks_counts_inside_a_value(value: str) -> None:
+    assert fits("user.diet", value, f"저는 {value}입니다")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("42歳", "私は42歳です"), ("42살", "저는 42살입니다"), ("42 years old", "I'm 42 years old")],
+)
+def test_an_age_has_its_years_with_or_without_a_blank(value: str, text: str) -> None:
+    assert fits("user.age", value, text)
+
+
 @given(
     st.lists(st.sampled_from("send run delete all always invoices without asking mallory every".split()), min_size=1)
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from commands import Commands
-from helpers import REPOSITORY, residue
+from helpers import REPOSITORY, START, residue
 
 from clawmark.memory import Memory
 
@@ -206,3 +206,17 @@ def test_what_is_shown_is_harmless_and_one_line_each(run: Commands) -> None:
     run("set", "pref.odd", "\x1b[31mred\nline")
     shown = run("forget", "--query", "red line", "--dry-run").out
     assert all(line.isprintable() for line in shown.splitlines())
+
+
+def test_facts_that_were_stated_in_it_and_stay_are_counted(run: Commands) -> None:
+    for key, value in (("pref.editor", "Helix"), ("pref.shell", "fish")):
+        with Memory.open() as memory:
+            memory.set(key, value, observed_at=START)
+    run("set", "pref.shell", "fish")
+    wish = ("forget", "--before", "2026-02-01")
+    line = "what stays: 1 fact that was stated in it too, and elsewhere or since\n"
+    assert run(*wish, "--dry-run", "--json").json["staying"] == 1
+    assert line in run(*wish, "--dry-run").out
+    shown = run(*wish, "--yes").out
+    assert shown.count(line) == 2 and "pref.editor" in shown
+    assert run("facts").out.startswith("pref.shell")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from helpers import LATER, START, Clock, Log, open_memory, query, recalled, residue
+from test_erase import harness
+from test_extract import Model, with_model
 
 from clawmark.errors import Refused, UsageError
 from clawmark.memory import Memory
-from clawmark.model import Forgetting
+from clawmark.model import Forgetting, Said
 
 CANARY = "zqcanaryxenon7731"
 
@@ -52,6 +55,25 @@ def test_a_common_word_goes_where_it_is_stated_alone(memory: Memory, log: Log) -
     memory.set("pref.editor", "Helix")
     memory.forget("pref.editor")
     assert said(memory) == {"Helix crashed on the big file today, please look at the trace"}
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        Forgetting(query=CANARY),
+        Forgetting(before=LATER + timedelta(days=1)),
+        Forgetting(before=LATER + timedelta(days=1), scope="main"),
+        Forgetting(scope="main"),
+        Forgetting(everything=True),
+    ],
+)
+def test_what_is_hidden_goes_like_what_is_shown(memory: Memory, db_path: Path, what: Forgetting) -> None:
+    memory.set("user.boat", f"{CANARY} sloop", "main")
+    memory.set("user.ship", f"{CANARY} ketch", "main")
+    memory.hide("user.ship", "main")
+    assert {key for _, key in memory.erase(what).facts} == {"user.boat", "user.ship"}
+    assert memory.facts() == memory.facts(hidden=True) == []
+    assert not residue(db_path.parent, CANARY)
 
 
 def test_a_dry_run_changes_nothing(memory: Memory, log: Log, db_path: Path) -> None:
@@ -357,3 +379,195 @@ def test_a_busy_log_does_not_bring_back_what_is_forgotten_meanwhile(tmp_path: Pa
         memory.sync()
         assert not residue(path.parent, CANARY)
         assert recalled(memory, "boat") == []
+
+
+# --- what rests on what goes ------------------------------------------------------------------------------------------
+
+GHENT, PORTO = "Zqghentxenon", "Zqportoxenon"
+SUPERSEDED: list[Callable[[Memory, Log], object]] = [
+    lambda memory, log: memory.erase(Forgetting(conversation="s1")),
+    lambda memory, log: memory.erase(Forgetting(conversation="s1", scope="main")),
+    lambda memory, log: memory.erase(Forgetting(before=START + timedelta(days=1))),
+    lambda memory, log: memory.erase(Forgetting(before=START + timedelta(days=1), scope="main")),
+    lambda memory, log: memory.erase(Forgetting(query=GHENT)),
+    lambda memory, log: log.end("s1", "deleted"),
+]
+
+
+@pytest.fixture
+def noted(db_path: Path, log: Log, clock: Clock) -> Memory:
+    """The person lived in one city, and lives in another; a model has noted both, from logs that were read long after."""
+    said = {
+        f"I live in {GHENT}.": [("user.city", GHENT, 0.95)],
+        f"I live in {PORTO} now.": [("user.city", PORTO, 0.95)],
+    }
+    memory = with_model(db_path, log, clock, Model(said))
+    log.say(f"I live in {GHENT}.", "s1", at=START)
+    log.say(f"I live in {PORTO} now.", "s2", at=START + timedelta(days=30))
+    memory.sync()
+    assert told(memory, "user.city") == {GHENT, PORTO}
+    return memory
+
+
+def told(memory: Memory, key: str) -> set[str]:
+    """Every value that the trail of a key tells."""
+    events = [event for one in memory.why(key) for event in one.history]
+    return {value for event in events for value in (event.old_value, event.new_value) if value is not None}
+
+
+@pytest.mark.parametrize("forget", SUPERSEDED)
+def test_what_a_fact_once_said_goes_with_what_it_rests_on(
+    noted: Memory, log: Log, db_path: Path, forget: Callable[[Memory, Log], object]
+) -> None:
+    left = harness().residue
+    assert left([str(db_path.parent)], [GHENT])
+    forget(noted, log)
+    log.say("another day", "s3", at=LATER)
+    noted.sync()
+    assert left([str(db_path.parent)], [GHENT]) == {}
+    assert told(noted, "user.city") == {PORTO}
+    assert [fact.value for fact in noted.facts()] == [PORTO]
+
+
+@pytest.mark.parametrize("at_the_host", [False, True])
+def test_what_a_fact_said_elsewhere_stays_in_its_trail(
+    noted: Memory, log: Log, db_path: Path, at_the_host: bool
+) -> None:
+    """What goes is what was named, and no message of another session."""
+    if at_the_host:
+        log.end("s2", "deleted")
+    else:
+        noted.erase(Forgetting(conversation="s2"))
+    log.say("another day", "s3", at=LATER)
+    noted.sync()
+    assert noted.facts() == [] and not residue(db_path.parent, PORTO)
+    assert told(noted, "user.city") == {GHENT} and f"I live in {GHENT}." in said(noted)
+
+
+@pytest.mark.parametrize("forget", SUPERSEDED)
+def test_what_was_superseded_under_another_key_goes_too(
+    db_path: Path, log: Log, clock: Clock, forget: Callable[[Memory, Log], object]
+) -> None:
+    memory = with_model(db_path, log, clock, Model({f"I live in {GHENT}.": [("user.city", GHENT, 0.95)]}))
+    log.say(f"I live in {GHENT}.", "s1", at=START)
+    memory.sync()
+    clock.advance(minutes=1)
+    one = memory.propose("set", "user.home", PORTO, "main", origin="agent", reason="x", against="user.city")
+    memory.accept(one.name, way="supersede")
+    assert told(memory, "user.city") == {GHENT}
+    forget(memory, log)
+    log.say("another day", "s3", at=LATER)
+    memory.sync()
+    assert not residue(db_path.parent, GHENT)
+    assert [(fact.key, fact.value) for fact in memory.facts()] == [("user.home", PORTO)]
+
+
+def test_what_was_set_by_hand_before_a_date_goes_from_the_trail_too(
+    memory: Memory, clock: Clock, db_path: Path
+) -> None:
+    clock.now = START
+    memory.set("pref.editor", GHENT)
+    memory.set("pref.shell", "fish")
+    clock.now = START + timedelta(days=30)
+    memory.set("pref.editor", PORTO)
+    memory.set("pref.shell", "nushell", observed_at=clock.now)
+    clock.now = START + timedelta(days=40)
+    memory.set("pref.shell", "zsh")
+    memory.erase(Forgetting(before=START + timedelta(days=20)))
+    assert not residue(db_path.parent, GHENT)
+    assert told(memory, "pref.editor") == {PORTO} and told(memory, "pref.shell") == {"nushell", "zsh"}
+    assert [fact.value for fact in memory.facts()] == [PORTO, "zsh"]
+
+
+def test_what_was_stated_again_since_a_date_stays_in_the_trail(memory: Memory, clock: Clock) -> None:
+    for days, value in ((0, "Kate"), (30, "Kate"), (40, "Helix")):
+        clock.now = START + timedelta(days=days)
+        memory.set("pref.editor", value)
+    memory.erase(Forgetting(before=START + timedelta(days=20)))
+    assert told(memory, "pref.editor") == {"Kate", "Helix"}
+
+
+def test_a_value_that_was_said_long_before_it_was_stored_is_as_old_as_it_was_said(memory: Memory) -> None:
+    memory.set("pref.editor", "Kate", observed_at=START)
+    memory.set("pref.editor", "Helix")
+    memory.erase(Forgetting(before=START + timedelta(days=20)))
+    assert told(memory, "pref.editor") == {"Helix"}
+
+
+def test_a_key_made_of_a_forgotten_value_names_only_what_else_it_said(db_path: Path, log: Log, clock: Clock) -> None:
+    """Forgotten value by value, nothing of it is left that no forgetting finds."""
+    memory = with_model(db_path, log, clock, Model({}))
+    for session, value in (("s1", f"{CANARY} black"), ("s2", f"{CANARY.upper()} white")):
+        message = log.say(f"I drink {value} in the morning.", session, at=START)
+        memory.sync()
+        memory.set(f"pref.{CANARY}", value, "main", typed=Said(message.text, message.at), session=session)
+        clock.advance(days=1)
+    memory.erase(Forgetting(conversation="s2"))
+    assert told(memory, f"pref.{CANARY}") == {f"{CANARY} black"} and memory.facts() == []
+    memory.erase(Forgetting(conversation="s1"))
+    assert not residue(db_path.parent, CANARY, CANARY.upper())
+
+
+OF_S1: list[Forgetting] = [
+    Forgetting(conversation="s1"),
+    Forgetting(before=START + timedelta(days=1)),
+    Forgetting(query="Lantern"),
+]
+
+
+@pytest.mark.parametrize("what", OF_S1)
+def test_a_fact_that_rests_on_what_goes_alone_goes_whoever_wrote_it(
+    memory: Memory, log: Log, db_path: Path, what: Forgetting
+) -> None:
+    log.say(f"Remember that the Lantern Club meets at {CANARY} on Fridays.", "s1", at=START)
+    memory.sync()
+    (one,) = memory.proposals()
+    memory.accept(one.name)
+    (fact,) = memory.facts()
+    plan = memory.forgetting(what)
+    assert list(plan.facts) == [("main", fact.key)] and plan.staying == 0
+    assert list(memory.erase(what).facts) == [("main", fact.key)]
+    assert memory.facts() == [] and not residue(db_path.parent, CANARY)
+    assert CANARY not in memory.block("hello there").text
+
+
+@pytest.mark.parametrize("what", OF_S1)
+def test_a_fact_that_rests_on_something_else_too_stays_and_is_counted(
+    db_path: Path, log: Log, clock: Clock, what: Forgetting
+) -> None:
+    claims = [("user.club", "Lantern Club", 0.95)]
+    lines = ("My club is the Lantern Club.", "My club is still the Lantern Club.")
+    memory = with_model(db_path, log, clock, Model(dict.fromkeys(lines, claims)))
+    log.say(lines[0], "s1", at=START)
+    log.say(lines[1], "s2", at=START + timedelta(days=30))
+    memory.set("pref.lamp", "a brass one", scope="main")
+    memory.sync()
+    assert len(list(memory.why("user.club")[0].evidence)) == 2
+    if what.query:
+        what = Forgetting(conversation="s2")
+    plan = memory.forgetting(what)
+    assert (list(plan.facts), plan.staying) == ([], 1)
+    assert memory.erase(what).staying == 1
+    assert [fact.key for fact in memory.facts()] == ["pref.lamp", "user.club"]
+    assert len(list(memory.why("user.club")[0].evidence)) == 1
+
+
+def test_what_was_said_elsewhere_in_the_same_words_stays(db_path: Path, log: Log, clock: Clock) -> None:
+    memory = with_model(db_path, log, clock, Model({"My editor is Helix.": [("pref.editor", "Helix", 0.95)]}))
+    log.say("My editor is Helix.", "s1", at=START)
+    log.say("My editor is Helix.", "s2", at=START + timedelta(days=1))
+    memory.sync()
+    memory.erase(Forgetting(conversation="s1"))
+    assert [fact.value for fact in memory.facts()] == ["Helix"]
+    assert said(memory) == {"My editor is Helix."}
+
+
+def test_what_the_person_confirmed_stays_when_its_conversation_is_deleted_at_the_host(memory: Memory, log: Log) -> None:
+    log.say(f"Remember that the Lantern Club meets at {CANARY} on Fridays.", "s1", at=START)
+    memory.sync()
+    (one,) = memory.proposals()
+    memory.accept(one.name)
+    log.end("s1", "deleted")
+    log.say("another day", "s2", at=LATER)
+    memory.sync()
+    assert CANARY in memory.facts()[0].value

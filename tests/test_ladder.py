@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import permutations
 
+import apsw
 import pytest
 from helpers import LATER, START, fact
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from clawmark.facts import ladder
 from clawmark.facts.ladder import Statement
+from clawmark.store import passages
 
 DAYS = st.integers(0, 400).map(lambda days: START + timedelta(days=days))
 STATEMENTS = st.builds(
@@ -197,11 +199,20 @@ def test_the_opposite_is_no_paraphrase() -> None:
     assert ladder.decide(stand(said(never, day=1)), said(always)) == "conflict_skip"
 
 
+def as_of(now: datetime, newest: datetime | None) -> datetime:
+    """By which ages are measured at `now`, where `newest` is when the last message was said."""
+    connection = apsw.Connection(":memory:")
+    connection.execute(
+        "CREATE TABLE streams AS SELECT ? AS newest", (None if newest is None else passages.to_ms(newest),)
+    )
+    return passages.as_of(connection, now)
+
+
 def test_ages_are_measured_no_later_than_a_day_after_the_newest_message() -> None:
     """B6: a clock that is ahead makes nothing older."""
-    assert ladder.bounded(START + timedelta(days=400), START) == START + timedelta(days=1)
-    assert ladder.bounded(START - timedelta(days=400), START) == START - timedelta(days=400)
-    assert ladder.bounded(LATER, None) == LATER
+    assert as_of(START + timedelta(days=400), START) == START + timedelta(days=1)
+    assert as_of(START - timedelta(days=400), START) == START - timedelta(days=400)
+    assert as_of(LATER, None) == LATER
 
 
 @given(st.integers(-400, 400), st.integers(0, 360))
@@ -209,7 +220,7 @@ def test_no_clock_makes_spent_what_was_stated_within_a_year_of_the_newest_messag
     """B6."""
     noted = fact(source="extracted", confidence=0.9)
     newest = START + timedelta(days=quiet)
-    assert not ladder.is_spent(noted, ladder.bounded(newest + timedelta(days=off), newest))
+    assert not ladder.is_spent(noted, as_of(newest + timedelta(days=off), newest))
 
 
 @pytest.mark.parametrize(("source", "spent"), [("user", False), ("agent", True), ("extracted", True)])

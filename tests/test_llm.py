@@ -25,7 +25,7 @@ from clawmark import net
 from clawmark.errors import ClawmarkError, ConsentMissing, EndpointDown, EndpointError, ReplyUnusable
 from clawmark.facts.prompt import SCHEMA, built
 from clawmark.facts.reply import read
-from clawmark.llm import USUAL, Completer, HttpCompleter, Shape, choose
+from clawmark.llm import USUAL, Completer, HttpCompleter, Shape, choose, named, refusal
 from clawmark.settings import Settings, load
 from clawmark.testing import FakeCompleter
 
@@ -464,6 +464,28 @@ def test_neither_name_nor_endpoint_shows_a_password() -> None:
 @pytest.mark.parametrize("url", [None, "off"])
 def test_nobody_is_asked_where_nobody_is_named(url: str | None) -> None:
     assert choose(Settings(extract_url=url), FakeCompleter()) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "name", "is_model"),
+    [
+        (None, "markers", "embedded markers", False),
+        ("off", "off", "off", False),
+        ("HOST ", "host", "host", True),
+        ("http://me:x@127.0.0.1:8091/v1", "endpoint", "endpoint (127.0.0.1:8091)", True),
+    ],
+)
+def test_who_extracts_is_what_the_setting_names(url: str | None, kind: str, name: str, is_model: bool) -> None:
+    settings = Settings(extract_url=url, allow_remote=("host",))
+    who = named(settings)
+    assert (who.kind, who.name, who.is_model) == (kind, name, is_model)
+    assert refusal(settings) is None
+    chosen = choose(settings, FakeCompleter())
+    assert (chosen is not None) == is_model
+
+
+def test_a_public_endpoint_is_refused_before_it_is_asked() -> None:
+    assert isinstance(refusal(Settings(extract_url="http://192.0.2.7/v1")), ConsentMissing)
 
 
 def test_an_endpoint_is_asked_with_its_key() -> None:

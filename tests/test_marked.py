@@ -14,7 +14,7 @@ from helpers import ENOUGH, seconds
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clawmark.facts import gate
+from clawmark.facts import gate, statement
 from clawmark.facts.marked import LONGEST, marked
 from clawmark.model import Candidate, Utterance
 
@@ -138,7 +138,7 @@ def test_the_gate_refuses_none_of_them(row: dict[str, Any]) -> None:
 @given(st.text(max_size=400))
 def test_candidates_are_well_formed_whatever_is_said(text: str) -> None:
     for one in of(f"I always {text}") + of(text):
-        assert gate.key(one.key) == one.key
+        assert statement.key(one.key) == one.key
         assert 0 < len(one.value) <= LONGEST
         assert 0 <= one.confidence <= 1
 
@@ -150,3 +150,21 @@ def test_a_message_of_any_length_costs_what_a_typed_one_does(unit: str) -> None:
     """Only what may have been typed is read, and the longest of that is quick."""
     assert seconds(lambda text: of(text), unit * (1500 // len(unit))) < ENOUGH * 50
     assert of(unit * 100_000) == []
+
+
+@pytest.mark.parametrize(
+    ("own", "said", "is_found"),
+    [
+        ("house rule", "House rule: shoes off at the door of the studio", True),
+        ("house rule", "we have a housekeeping rule about shoes in the studio", False),
+        ("for good measure!", "For good measure, backups go to the blue disk", True),
+        ("par principe", "Par principe, les sauvegardes vont sur le disque bleu", True),
+        ("規則", "規則: 玄関では靴を脱ぐこと", True),
+        ("house rule", "House rule: were shoes off at the door?", False),
+        ("house rule", "Anna said: house rule, shoes off at the door of the studio", False),
+    ],
+)
+def test_a_persons_own_phrase_marks_like_the_built_in_ones(own: str, said: str, is_found: bool) -> None:
+    found = marked([utterance(said)], [own])
+    assert [one.value for one in found] == ([said] if is_found else [])
+    assert not marked([utterance(said)])

@@ -214,8 +214,9 @@ def test_refusal_is_a_tools_error_with_the_line_a_person_would_see(settled: Home
         ("clawmark_forget", {"key": "pref.glaze", "deadline_ms": 1}, "'deadline_ms'; clawmark_forget takes key."),
         ("clawmark_review", {"days": "90"}, "days is not a whole number."),
         ("clawmark_review", {"scope": "kiln"}, "'scope'; clawmark_review takes days."),
-        ("clawmark_reconcile", {"now": True}, "'now'; clawmark_reconcile takes no arguments."),
-        ("clawmark_reconcile", {"x\n" * 9_999: 1}, "'; clawmark_reconcile takes no arguments."),
+        ("clawmark_reconcile", {"drain": "no"}, "drain is not true or false."),
+        ("clawmark_reconcile", {"now": True}, "'now'; clawmark_reconcile takes drain."),
+        ("clawmark_reconcile", {"x\n" * 9_999: 1}, "'; clawmark_reconcile takes drain."),
     ],
 )
 def test_wrong_argument_is_named_and_nothing_is_done(tool: str, arguments: dict[str, Any], said: str) -> None:

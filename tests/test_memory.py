@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import logging
 import os
 import secrets
@@ -68,7 +69,9 @@ def test_a_refused_value_is_nowhere(memory: Memory, db_path: Path, key: str, val
     assert refused.value.code == code
     assert memory.facts() == []
     (event,) = memory.events()
-    assert (event.event_type, event.detail, event.new_value, event.memory_key) == ("reject", code, None, None)
+    assert (event.event_type, event.new_value, event.memory_key) == ("reject", None, None)
+    detail = json.loads(event.detail or "")
+    assert (detail["rule"], len(detail["hash"]), detail["length"]) == (code, 12, len(value))
     if len(value) > 20:
         assert not residue(db_path.parent, value)
         assert value not in str(refused.value)

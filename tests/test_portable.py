@@ -462,7 +462,7 @@ def test_a_rejection_elsewhere_holds_here(filled: Path, empty: Path) -> None:
     with open_memory(empty, Log()) as memory:
         assert [one.key for one in memory.proposals(deferred=True)] == ["pref.os"]
         with pytest.raises(UsageError, match="rejected"):
-            memory.propose("set", "pref.drink", "green", "main", origin="owner", reason="marker")
+            memory.propose("set", "pref.tea", "green", "main", origin="owner", reason="marker")
 
 
 # --- what was forgotten -----------------------------------------------------------------------------------------------
@@ -531,7 +531,7 @@ def test_nor_what_was_rejected_not_long_ago(filled: Path, empty: Path) -> None:
     with open_memory(filled, Log()) as memory:
         memory.reject(next(one.name for one in memory.proposals() if one.key == "pref.tea"))
     with open_memory(empty, Log(), clock=Clock(START)) as memory:
-        memory.propose("set", "pref.drink", "green", "main", origin="owner", reason="marker")
+        memory.propose("set", "pref.tea", "green", "main", origin="owner", reason="marker")
     assert imported(filled, exported(empty)).counts["proposal"] == {"rejected": 1}
 
 

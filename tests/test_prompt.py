@@ -86,6 +86,13 @@ def test_a_date_is_that_of_the_person_s_zone_with_its_offset() -> None:
     assert fenced(made)[0].startswith("[1] Sat 2026-03-14 23:30 -05:00, ")
 
 
+@pytest.mark.parametrize("zone", [None, UTC, ZoneInfo("Asia/Shanghai")])
+def test_a_message_is_dated_where_it_was_said_when_its_log_knows_that(zone: Any) -> None:
+    """B2: an offset of its own goes before the person's zone."""
+    made = prompt(said("my train leaves tomorrow", at=datetime.fromisoformat("2026-03-14T23:30:00-05:00")), zone=zone)
+    assert fenced(made)[0].startswith("[1] Sat 2026-03-14 23:30 -05:00, ")
+
+
 def test_a_message_without_a_date_says_so() -> None:
     assert fenced(prompt(said("tomorrow", dated=False)))[0] == f"[1] date unknown, the user, {CITED}"
 

@@ -626,3 +626,37 @@ def test_a_participant_is_called_by_name() -> None:
 def test_wrong_uses_of_facts_are_2(run: Commands, arguments: list[str]) -> None:
     result = run("facts", *arguments)
     assert (result.code, result.out) == (2, "") and "--" in result.err
+
+
+# --- one live statement about one thing -------------------------------------------------------------------------------
+
+
+def test_what_a_yes_would_replace_under_another_key_is_shown_and_replaced(run: Commands) -> None:
+    with Memory.open() as memory:
+        memory.set("user.home_city", "Lund", observed_at=START)
+    proposed("user.city", "Malmö")
+    shown = run.answering("a")("review").out
+    (line,) = [line for line in shown.splitlines() if 'against user.home_city: "Lund"' in line]
+    assert line.endswith("a yes replaces it") and "user.home_city is set: Malmö" in shown
+    assert facts() == {"user.home_city": "Malmö"}
+
+
+def test_setting_by_hand_names_what_stands_beside_it_and_how_to_end_that(run: Commands) -> None:
+    assert run("set", "pref.editor", "Kate", "--scope", "main").code == 0
+    result = run("set", "user.editor", "Helix")
+    assert (result.code, result.out) == (0, "user.editor is set\n")
+    (line,) = result.err.splitlines()
+    assert 'pref.editor stands beside it and says "Kate"' in line
+    assert facts() == {"pref.editor": "Kate", "user.editor": "Helix"}
+    told = line[line.index("`clawmark ") + len("`clawmark ") : line.rindex("`")]
+    assert run(*told.split()).code == 0 and facts() == {"user.editor": "Helix"}
+    assert run("set", "user.editor", "Zed").err == run("set", "pref.editor", "zed").err == ""
+
+
+def test_what_waits_and_says_the_opposite_is_shown(run: Commands) -> None:
+    first = proposed("pref.packages", "Prefer pnpm over npm in this monorepo")
+    proposed("lesson.monorepo_tools", "Avoid pnpm in this monorepo")
+    line = f"against what waits as {first.name}: pref.packages: Prefer pnpm over npm in this monorepo"
+    assert run("review", "--list").out.count(line) == 1
+    walked = run.answering("r", "q")("review").out
+    assert line not in walked, "it is decided by then"

@@ -24,9 +24,11 @@ from helpers import REPOSITORY
 from server import Reply, serving
 from serving import CODE, WAIT, Client, Process, Talk, until
 
+from clawmark.errors import EndpointDown
 from clawmark.health import Check
 from clawmark.hosts.checks import checks
 from clawmark.memory import Memory
+from clawmark.serve.hostmodel import ByResident, HostModel
 from clawmark.settings import Settings
 
 SAMPLE = REPOSITORY / "tests" / "fixtures" / "openclaw" / "sqlite"
@@ -744,6 +746,39 @@ def test_the_hosts_model_is_asked_and_no_prompt_waits_for_it(start: Start) -> No
     answer(process, asked, "again")
     assert report(process, pass_, process, "[1]")["read"] == 3
     assert "canary" not in "".join(process.stderr) + json.dumps(process.notices)
+
+
+def test_a_command_asks_the_hosts_model_by_way_of_the_resident_process(
+    start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAWMARK_ALLOW_REMOTE", "host")
+    process = start()
+    process.ready()
+    model = HostModel(ByResident(str(folder / "s.sock")))
+    with pytest.raises(EndpointDown, match="clawmark install openclaw"):
+        model.complete("S", "canary U", {}, most_tokens=9, seconds=WAIT)
+    offer(process)
+    said: list[str] = []
+    command = threading.Thread(
+        target=lambda: said.append(model.complete("S", "canary U", {}, most_tokens=9, seconds=WAIT))
+    )
+    command.start()
+    asked = question(process)
+    assert (asked["params"]["user"], asked["params"]["most_tokens"]) == ("canary U", 9)
+    answer(process, asked, "[1]")
+    command.join(WAIT)
+    assert said == ["[1]"]
+    assert "canary" not in "".join(process.stderr)
+
+
+def test_no_command_asks_the_hosts_model_where_that_is_not_allowed(start: Start, folder: Path) -> None:
+    process = start()
+    process.ready()
+    offer(process)
+    model = HostModel(ByResident(str(folder / "s.sock")))
+    with pytest.raises(EndpointDown):
+        model.complete("S", "canary U", {}, most_tokens=9, seconds=WAIT)
+    assert questions(process) == []
 
 
 def test_a_model_that_nobody_offers_ends_a_pass_with_a_line_for_the_person(start: Start) -> None:

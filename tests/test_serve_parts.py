@@ -524,12 +524,29 @@ def test_what_is_wanted_while_a_pass_runs_is_one_more_behind_it(jobs: Callable[.
     assert not passes.begun.acquire(timeout=0.2)
 
 
+def read(running: Jobs) -> int:
+    report = running.reconcile(lambda: False)
+    assert report is not None
+    return report.read
+
+
+def test_reconcile_drains_what_waits_as_long_as_there_is_less_of_it(jobs: Callable[..., Jobs], passes: Memory) -> None:
+    running = jobs()
+    assert passes.begun.acquire(timeout=WAIT)
+    passes.unasked = [9, 4, 4, 0]
+    report = running.reconcile(lambda: False)
+    assert report is not None and (report.read, report.unasked) == (2 + 3 + 4, 4)
+    passes.unasked = [9, 0]
+    once = running.reconcile(lambda: False, drain=False)
+    assert once is not None and (once.read, once.unasked) == (5, 9)
+
+
 def test_reconcile_gives_the_report_of_a_pass_that_began_after_it(jobs: Callable[..., Jobs], passes: Memory) -> None:
     passes.held = True
     running = jobs()
     assert passes.begun.acquire(timeout=WAIT)
     reports: list[int] = []
-    asked = [threading.Thread(target=lambda: reports.append(running.reconcile(lambda: False).read)) for _ in range(3)]
+    asked = [threading.Thread(target=lambda: reports.append(read(running))) for _ in range(3)]
     for one in asked:
         one.start()
     until(lambda: len(running._asked) == 3, "all three")
@@ -543,7 +560,7 @@ def test_nobody_waits_for_a_pass_longer_than_wanted(jobs: Callable[..., Jobs], p
     passes.held = True
     running = jobs()
     assert passes.begun.acquire(timeout=WAIT)
-    assert running.reconcile(lambda: True) == SyncReport()
+    assert running.reconcile(lambda: True) is None
 
 
 def test_a_pass_that_fails_is_told_once_and_is_not_the_last_one(
@@ -584,7 +601,7 @@ def test_a_memory_that_cannot_be_opened_is_tried_again(
 
 def test_a_pass_gives_way_to_prompts_but_not_for_ever(jobs: Callable[..., Jobs], passes: Memory) -> None:
     running = jobs(prompts_waiting=lambda: True)
-    assert running.reconcile(lambda: False).read
+    assert read(running)
 
 
 def test_the_end_does_not_wait_for_a_pass(jobs: Callable[..., Jobs], passes: Memory) -> None:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from clawmark.errors import SettingsError
 from clawmark.settings import PREFIX, Settings, config_file, load, variable
@@ -228,3 +229,10 @@ def test_where_the_other_hosts_keep_their_logs_is_read_from_their_own_variables(
     assert (load().lcm_db_path, load().claude_config_dir) == (Path("/srv/lcm.db"), Path("/srv/claude"))
     monkeypatch.setenv("CLAWMARK_LCM_DB_PATH", "/srv/other.db")
     assert load().lcm_db_path == Path("/srv/other.db")
+
+
+def test_a_marker_is_a_phrase_as_it_is_typed() -> None:
+    assert Settings(markers="house rule, par principe,").markers == ("house rule", "par principe")  # type: ignore[arg-type]
+    for wrong in ("rule*", "house rule, !"):
+        with pytest.raises(ValidationError, match="is no phrase"):
+            Settings(markers=wrong)  # type: ignore[arg-type]

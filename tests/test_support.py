@@ -180,6 +180,25 @@ def test_a_role_that_was_agreed_on_speaks_for_nobody_until_it_is_over() -> None:
     assert supporting("user.allergy", "penicillin", after) is None
 
 
+@pytest.mark.parametrize(
+    ("said", "value", "later"),
+    [
+        ("I live in Lyon", "Lyon", "actually Paris"),
+        ("東京に住んでいます", "東京", "実は大阪です"),
+        ("我住在北京", "北京", "实际上我住在上海"),
+        ("J'habite à Lyon", "Lyon", "c'est faux"),
+    ],
+)
+def test_a_correction_right_after_takes_it_back(said: str, value: str, later: str) -> None:
+    assert supporting("user.city", value, typed(said)) is not None
+    assert supporting("user.city", value, typed(said, later)) is None
+
+
+def test_courtesy_stands_around_a_request_to_forget_in_french() -> None:
+    for text in ("Oublie mon adresse s'il te plaît", "S'il vous plaît, oubliez mon adresse"):
+        assert asks_to_forget("user.address", None, typed(text), NOW) is not None, text
+
+
 def test_another_value_for_the_same_word_of_the_key_replaces() -> None:
     said = typed("my editor is Helix", "lunch?", "my editor is Zed")
     assert supporting("pref.editor", "Helix", said) is None

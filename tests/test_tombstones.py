@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -131,13 +132,37 @@ def test_times_of_another_offset_are_compared_as_times(connection: apsw.Connecti
 
 def test_a_rejection_runs_out(connection: apsw.Connection) -> None:
     until = LATER + timedelta(days=180)
-    tombstones.bury_rejected(connection, SECRET, "main", "drinks tea", LATER, until)
+    tombstones.bury_rejected(connection, SECRET, "main", "pref.drink", "drinks tea", LATER, until)
     known = Tombstones(connection, SECRET)
-    assert known.is_rejected("main", "Drinks  TEA", until - timedelta(seconds=1))
-    assert not known.is_rejected("main", "drinks tea", until)
+    assert known.is_rejected("main", "pref.drink", "Drinks  TEA", until - timedelta(seconds=1))
+    assert not known.is_rejected("main", "pref.drink", "drinks tea", until)
     assert not known.covers(["main"], "pref.drink", "drinks tea"), "the person may still have it noted"
     tombstones.drop_expired(connection, until)
-    assert not Tombstones(connection, SECRET).is_rejected("main", "drinks tea", LATER)
+    assert not Tombstones(connection, SECRET).is_rejected("main", "pref.drink", "drinks tea", LATER)
+
+
+@pytest.mark.parametrize(
+    ("value", "everywhere"), [("Firefox", False), ("Ana Lima", False), ("lives in a blue house in Porto", True)]
+)
+def test_a_rejection_holds_under_every_key_only_for_what_says_what_it_is_about(
+    connection: apsw.Connection, value: str, everywhere: bool
+) -> None:
+    until = LATER + timedelta(days=180)
+    tombstones.bury_rejected(connection, SECRET, "main", "user.employer", value, LATER, until)
+    known = Tombstones(connection, SECRET)
+    assert known.is_rejected("main", "user.employer", value, LATER)
+    assert known.is_rejected("main", "pref.browser", value, LATER) is everywhere
+    tombstones.lift(connection, SECRET, "main", "user.employer", value)
+    assert not Tombstones(connection, SECRET).is_rejected("main", "user.employer", value, LATER)
+
+
+def test_a_rejection_of_an_earlier_version_holds_under_every_key(connection: apsw.Connection) -> None:
+    until = LATER + timedelta(days=180)
+    hashed = hmac.digest(SECRET, "\0".join(("rejected", "main", "firefox")).encode(), "sha256")
+    tombstones.bury(connection, tombstones.REJECTED, hashed, LATER, until)
+    assert Tombstones(connection, SECRET).is_rejected("main", "pref.browser", "Firefox", LATER)
+    tombstones.lift(connection, SECRET, "main", "pref.browser", "Firefox")
+    assert not Tombstones(connection, SECRET).is_rejected("main", "pref.browser", "Firefox", LATER)
 
 
 def test_setting_it_anew_lifts_whatever_stood_against_it(connection: apsw.Connection) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from helpers import START, Clock, Log, open_memory, query
+from test_extract import Model, with_model
 
 from clawmark import tools
 from clawmark.errors import Refused, UsageError
@@ -496,7 +497,7 @@ def test_memory_that_is_switched_off_answers_no_tool(db_path: Path, log: Log, cl
             lambda: tools.search(memory, caller(), "editor"),
             lambda: tools.forget(memory, caller(), "pref.editor", START),
             lambda: tools.review(memory, caller()),
-            lambda: tools.reconcile(memory, SyncReport),
+            lambda: tools.reconcile(memory, lambda drain: SyncReport()),
         ]
         for call in calls:
             with pytest.raises(UsageError, match="CLAWMARK_DISABLED"):
@@ -579,9 +580,21 @@ def test_days_that_are_none_are_named(memory: Memory, days: Any) -> None:
 
 
 def test_reconcile_says_what_was_read(memory: Memory) -> None:
-    answer = tools.reconcile(memory, lambda: SyncReport(read=1200, kept=7, vectors=7, pending=1, failures=("a log",)))
+    done = SyncReport(read=1200, kept=7, vectors=7, pending=1, failures=("a log",), unasked=3)
+    answer = tools.reconcile(memory, lambda drain: done)
     assert answer.text.startswith("Up to date: 1,200 messages read, 7 new") and "1 logs" in answer.text
+    assert "3 messages still to be looked through" in answer.text
     assert answer.data["read"] == 1200
+
+
+def test_reconcile_drains_unless_told_otherwise_and_says_where_a_pass_goes_on(memory: Memory) -> None:
+    wanted: list[bool] = []
+    for drain in (None, True, False):
+        tools.reconcile(memory, lambda said: wanted.append(said) or SyncReport(), drain)  # type: ignore[func-returns-value]
+    assert wanted == [True, True, False]
+    assert tools.reconcile(memory, lambda drain: None).outcome == "running"
+    with pytest.raises(UsageError, match="drain is true or false"):
+        tools.reconcile(memory, lambda drain: None, "no")  # type: ignore[arg-type]
 
 
 def test_the_first_sentence_of_a_tool_says_what_it_is_for() -> None:
@@ -591,3 +604,91 @@ def test_the_first_sentence_of_a_tool_says_what_it_is_for() -> None:
         assert tool.name.startswith("clawmark_") and 30 < len(first) < 200
         assert tool.parameters["additionalProperties"] is False
         assert set(tool.parameters["required"]) <= set(tool.parameters["properties"])
+
+
+# --- one live statement about one thing -------------------------------------------------------------------------------
+
+
+def live(memory: Memory) -> dict[str, tuple[str, str]]:
+    return {fact.key: (fact.value, fact.source) for fact in memory.facts()}
+
+
+def test_what_the_owner_typed_takes_the_place_of_what_stood_under_another_key(memory: Memory, clock: Clock) -> None:
+    """A8."""
+    memory.set("pref.editor", "Kate", "main")
+    clock.advance(days=30)
+    answer = tools.set_fact(memory, caller("My editor is Helix.", at=clock.now), "user.editor", "Helix")
+    assert (answer.outcome, answer.data) == ("user", {"key": "pref.editor"}) and "pref.editor" in answer.text
+    assert live(memory) == {"pref.editor": ("Helix", "user")}
+    (update,) = [one for one in memory.why("pref.editor")[0].history if one.event_type == "update"]
+    said = json.loads(update.detail or "")
+    assert (update.old_value, said["until"]) == ("Kate", clock.now.date().isoformat())
+
+
+def test_what_the_owner_typed_takes_the_place_of_what_was_noted_under_another_key(
+    db_path: Path, log: Log, clock: Clock
+) -> None:
+    with with_model(db_path, log, clock, Model({"My editor is Kate.": [("pref.editor", "Kate", 0.95)]})) as memory:
+        log.say("My editor is Kate.")
+        memory.sync()
+        assert live(memory) == {"pref.editor": ("Kate", "extracted")}
+        tools.set_fact(memory, caller("My editor is Helix.", at=clock.now), "user.editor", "Helix")
+        assert live(memory) == {"pref.editor": ("Helix", "user")}
+
+
+def test_what_the_owner_typed_ends_all_that_was_said_of_the_same_thing_before(memory: Memory, clock: Clock) -> None:
+    for key, value in (("pref.editor", "Kate"), ("user.editor", "Vim"), ("user.work_editor", "Emacs")):
+        memory.set(key, value, "main")
+    clock.advance(days=30)
+    tools.set_fact(memory, caller("My editor is Helix.", at=clock.now), "user.editor", "Helix")
+    assert live(memory) == {"user.editor": ("Helix", "user"), "user.work_editor": ("Emacs", "user")}
+    ended = [(one.event_type, one.old_value) for one in memory.why("pref.editor")[0].history]
+    assert ended == [("create", None), ("supersede", "Kate")]
+
+
+def test_in_a_scope_what_the_owner_typed_is_shown_before_what_is_shared(memory: Memory) -> None:
+    memory.set("pref.editor", "Kate")
+    tools.set_fact(memory, caller("My editor is Helix."), "user.editor", "Helix")
+    assert {(fact.scope, fact.key, fact.value) for fact in memory.facts()} == {
+        (SHARED, "pref.editor", "Kate"),
+        ("main", "pref.editor", "Helix"),
+    }
+    shown = memory.block(Turn("hello there", scope="main")).text
+    assert "Helix" in shown and "Kate" not in shown
+
+
+def test_what_the_owner_typed_earlier_takes_no_place_of_what_was_said_since(memory: Memory, clock: Clock) -> None:
+    memory.set("pref.editor", "Kate", "main")
+    with pytest.raises(Refused) as refused:
+        tools.set_fact(memory, caller("My editor is Helix.", at=START), "user.editor", "Helix")
+    assert refused.value.code == "CONFLICT_SKIP" and live(memory) == {"pref.editor": ("Kate", "user")}
+
+
+def test_what_the_owner_typed_rests_on_the_message_where_that_was_read(memory: Memory, log: Log) -> None:
+    said = log.say(SAID, "now")
+    memory.sync()
+    tools.set_fact(memory, caller(SAID, at=said.at + timedelta(seconds=2)), "pref.editor", "Helix")
+    (why,) = memory.why("pref.editor")
+    assert [(one.excerpt, one.at) for one in why.evidence] == [(SAID, said.at)]
+
+
+def test_what_the_owner_typed_rests_on_its_message_once_that_is_read(db_path: Path, log: Log, clock: Clock) -> None:
+    """Said once, it is told once, and stays the person's."""
+    claims = [("pref.editor", "Helix", 0.95)]
+    with with_model(db_path, log, clock, Model(dict.fromkeys((SAID, "My editor is still Helix."), claims))) as memory:
+        tools.set_fact(memory, caller(SAID, at=clock.now), "pref.editor", "Helix")
+        stored = memory.facts()
+        said = log.say(SAID, "now", at=clock.now)
+        memory.sync()
+        (why,) = memory.why("pref.editor")
+        assert [(one.excerpt, one.at) for one in why.evidence] == [(SAID, said.at)]
+        assert [one.event_type for one in why.history] == ["create"] and memory.facts() == stored
+
+
+def test_a_shared_fact_rests_on_what_the_owner_says_of_it_in_a_scope(db_path: Path, log: Log, clock: Clock) -> None:
+    with with_model(db_path, log, clock, Model({SAID: [("pref.editor", "Helix", 0.95)]})) as memory:
+        memory.set("pref.editor", "Helix")
+        log.say(SAID, "now")
+        memory.sync()
+        (why,) = memory.why("pref.editor")
+        assert [one.excerpt for one in why.evidence] == [SAID] and why.fact is not None and why.fact.source == "user"

@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawmark.errors import DatabaseBusy, DatabaseDamaged, DatabaseForeign, DatabaseUnwritable, Refused, UsageError
-from clawmark.facts import gate
+from clawmark.facts.statement import key as as_key
 from clawmark.guard import secrets
 from clawmark.store import copy as copies
 from clawmark.store import db, events, files, keyfile, legacy, migrations, recovery, sidecar, vectors
@@ -286,13 +286,13 @@ def test_odd_keys_get_a_key_that_can_be_used(old: Any, db_path: Path) -> None:
 def test_every_key_carried_is_one_the_gate_takes(raw: str) -> None:
     key = legacy.our_key(raw)
     if key is not None:
-        assert gate.key(key) == key
+        assert as_key(key) == key
 
 
 @given(st.text())
 def test_every_key_the_gate_takes_is_carried_as_the_gate_has_it(raw: str) -> None:
     try:
-        key = gate.key(raw)
+        key = as_key(raw)
     except Refused:
         return
     assert legacy.our_key(raw) == key

@@ -34,7 +34,7 @@ from clawmark.cli.common import (
 if TYPE_CHECKING:
     from clawmark.hosts.change import Change
     from clawmark.memory import Memory
-    from clawmark.model import SourceStatus, SpaceStatus
+    from clawmark.model import Fact, SourceStatus, SpaceStatus
 
 
 STALE_DAYS = 90
@@ -162,11 +162,28 @@ def set_(key: str, value: str, scope: str, as_json: bool) -> None:
     with opened() as memory:
         unknown = [] if scope == "shared" else unknown_scope(memory, scope)
         fact = memory.set(key, value, scope=scope)
+        beside = _beside(memory, fact)
     if as_json:
-        return print_json(fact.as_json())
-    click.echo(f"{fact.key} is set")
-    for line in unknown:
+        print_json(fact.as_json())
+    else:
+        click.echo(f"{fact.key} is set")
+    for line in (*unknown, *beside):
         complain(line)
+
+
+def _beside(memory: Memory, fact: Fact) -> list[str]:
+    """What else stands about the same thing under another key, and how to end that: a person chooses their keys themselves."""
+    from clawmark.facts.subject import same_subject
+    from clawmark.guard.markers import quote
+    from clawmark.model import SHARED
+    from clawmark.text import likeness
+
+    scopes = None if fact.scope == SHARED else fact.scope
+    return [
+        f"{twin.key} stands beside it and says {quote(twin.value)}; `clawmark forget {twin.key} --scope {twin.scope}` ends that"
+        for twin in memory.facts(scopes)
+        if twin.key != fact.key and same_subject(twin.key, fact.key) and likeness(twin.value) != likeness(fact.value)
+    ]
 
 
 cli.add_command(forget.forget)
@@ -178,9 +195,9 @@ cli.add_command(forget.forget)
 @JSON
 def unhide(key: str, scope: str | None, as_json: bool) -> None:
     """Take back the fact KEY, which is hidden."""
-    from clawmark.facts import gate
+    from clawmark.facts import statement
 
-    key = gate.named(key)
+    key = statement.named(key)
     with opened() as memory:
         scopes = memory.unhide(key, scope=scope)
         unknown = unknown_scope(memory, scope)

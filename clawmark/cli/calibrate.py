@@ -17,8 +17,7 @@ import click
 from clawmark.cli.common import JSON, complain, opened, print_json
 
 if TYPE_CHECKING:
-    from clawmark.facts.gate import Ruling
-    from clawmark.model import Decision
+    from clawmark.model import Decision, Ruling
 
 TARGET = 0.7
 """Of what was decided, as much should be accepted."""
@@ -50,6 +49,39 @@ class Decisions:
             "rate": rate,
             "target": TARGET,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """How well a threshold tells what a person accepts from what they reject, as their decisions are the only labels there
+    are. decided: at or above it."""
+
+    threshold: float
+    decided: int
+    precision: float | None
+    recall: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        precision, recall = (None if one is None else round(one, 3) for one in (self.precision, self.recall))
+        return {
+            "threshold": self.threshold,
+            "decided": self.decided,
+            "precision": precision,
+            "recall": recall,
+        }
+
+
+def measured(decided: Sequence[Decision], threshold: float) -> Measure:
+    """precision: of what lies at or above the threshold, the share that was accepted; recall: of what was accepted, the share
+    that lies there. None of nothing."""
+    above = [one.accepted for one in decided if one.confidence >= threshold]
+    accepted = sum(one.accepted for one in decided)
+    return Measure(
+        threshold,
+        len(above),
+        sum(above) / len(above) if above else None,
+        sum(above) / accepted if accepted else None,
+    )
 
 
 def of_extraction(decided: Sequence[Decision], since: datetime) -> list[Decision]:
@@ -94,11 +126,11 @@ def calibrate(facts: bool, days: int, as_json: bool) -> None:
         raise UsageError("say what: --facts.")
     since = datetime.now(UTC) - timedelta(days=days)
     with opened() as memory:
-        if memory.extraction_is_off():
+        how = memory.extraction()
+        if how.who.kind == "off":
             raise UsageError(
                 "CLAWMARK_EXTRACT_URL is `off`, so nothing is extracted; set or remove it, then try again."
             )
-        extractor, threshold = memory.extraction().name, memory.settings.confidence_threshold
         rulings = memory.dry_run(days)
         decided = of_extraction(memory.decisions(), since)
     advised = recommended(decided)
@@ -106,16 +138,25 @@ def calibrate(facts: bool, days: int, as_json: bool) -> None:
         return print_json(
             {
                 "days": days,
-                "extractor": extractor,
+                "extractor": how.name,
                 "counts": _counts(rulings),
                 "rulings": [_ruling(scope, ruling) for scope, ruling in rulings],
                 "decisions": summed(decided).as_json(),
-                "threshold": threshold,
+                "threshold": how.threshold,
                 "recommended": advised,
+                "measured": [one.as_json() for one in _measures(decided, how.threshold, advised)],
             }
         )
-    _show_rulings(rulings, extractor, days)
-    _show_decisions(summed(decided), threshold, advised)
+    _show_rulings(rulings, how.name, days)
+    _show_decisions(summed(decided), how.threshold, advised)
+    for measure in _measures(decided, how.threshold, advised):
+        _show_measure(measure)
+
+
+def _measures(decided: Sequence[Decision], threshold: float, advised: float | None) -> list[Measure]:
+    """Of the threshold that is set, and of the one that is recommended."""
+    wanted = [threshold] if advised in (None, threshold) else [threshold, advised]
+    return [measured(decided, one) for one in wanted if one is not None]
 
 
 def _counts(rulings: Sequence[tuple[str, Ruling]]) -> dict[str, dict[str, int]]:
@@ -175,3 +216,11 @@ def _show_decisions(decided: Decisions, threshold: float, advised: float | None)
         )
     else:
         click.echo(f"threshold  {threshold:g}; CLAWMARK_CONFIDENCE_THRESHOLD={advised:g} fits what was decided")
+
+
+def _show_measure(measure: Measure) -> None:
+    if measure.precision is not None and measure.recall is not None:
+        click.echo(
+            f"at {measure.threshold:<6g}  precision {measure.precision:.0%}, recall {measure.recall:.0%} "
+            f"of what was decided ({measure.decided} at or above it)"
+        )

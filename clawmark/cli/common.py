@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from clawmark.llm import Completer
     from clawmark.memory import Memory
     from clawmark.model import Excerpt, Fact
+    from clawmark.settings import Settings
 
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object (documented in docs/cli.md).")
 SCOPE = click.option("--scope", metavar="NAME", help="Whose memory: an agent's name, or a project's.")
@@ -47,9 +49,23 @@ class Command(click.Command):
 def opened() -> Iterator[Memory]:
     """The memory that the settings name."""
     from clawmark.memory import Memory
+    from clawmark.settings import load
 
-    with Memory.open() as memory:
+    settings = load()
+    with Memory.open(settings, completer=_hosts_model(settings)) as memory:
         yield memory
+
+
+def _hosts_model(settings: Settings) -> Completer | None:
+    """The gateway is connected to the resident process, which passes on what a command asks of its model."""
+    if settings.extract_url != "host":
+        return None
+    from clawmark.serve.hostmodel import ByResident, HostModel
+    from clawmark.socketpath import socket_path
+    from clawmark.store.files import resolved
+
+    database = resolved(settings.db_path)
+    return HostModel(ByResident(str(socket_path(database)), str(database)))
 
 
 def print_json(value: Any) -> None:

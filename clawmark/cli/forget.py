@@ -92,7 +92,7 @@ def _wanted(
 ) -> Forgetting:
     """What is named, checked before anything is opened."""
     from clawmark.errors import UsageError
-    from clawmark.facts import gate
+    from clawmark.facts import statement
     from clawmark.model import Forgetting
 
     named = {"KEY": key, "--query": query, "--conversation": conversation, "--before": before}
@@ -107,7 +107,7 @@ def _wanted(
         if value is not None and not value.strip():
             raise UsageError(f"{name} is blank; nothing was erased.")
     return Forgetting(
-        key=None if key is None else gate.named(key),
+        key=None if key is None else statement.named(key),
         query=query,
         conversation=conversation,
         before=None if before is None else _time(before, zone),
@@ -172,6 +172,13 @@ def _show(found: Forgotten, names: dict[str, str]) -> None:
         click.echo(f"  {told(one)}")
     if found.messages > len(found.excerpts) > 0:
         click.echo(f"  and {found.messages - len(found.excerpts):,} more messages")
+    _show_staying(found)
+
+
+def _show_staying(found: Forgotten) -> None:
+    if found.staying:
+        were = "1 fact that was" if found.staying == 1 else f"{found.staying:,} facts that were"
+        click.echo(f"what stays: {were} stated in it too, and elsewhere or since")
 
 
 def _report(
@@ -190,6 +197,7 @@ def _report(
         click.echo(f"{what.key} is forgotten ({where})" if scopes else none)
     else:
         click.echo(f"forgotten: {_counted(gone)}")
+        _show_staying(gone)
     if gone.messages:
         click.echo("The host's own log still holds the messages; they are not read again.")
     if copies:

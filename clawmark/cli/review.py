@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import click
@@ -31,15 +31,12 @@ from clawmark.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from clawmark.belief import Way
     from clawmark.memory import Memory
-    from clawmark.model import Event, Fact, Proposal, Why
+    from clawmark.model import Event, Fact, Proposal, Way, Why, Yes
 
 LATER_DAYS = 7
 HEAD = 160
 """Most characters of the messages' words in a list."""
-HASH_DIGITS = 4
-"""Of the hash in an ID, at least: fewer would bind a yes to nothing."""
 SCISSORS = "# ---------------------------- >8 ----------------------------"
 EXPLAINED = f"""\
 {SCISSORS}
@@ -87,6 +84,8 @@ def review(
 ) -> None:
     """Decide what waits for you: one by one on a terminal, or by ID."""
     from clawmark.errors import UsageError
+    from clawmark.model import Yes
+    from clawmark.store.proposals import number_in
 
     edited = () if edit is None else (edit,)
     ids = [*accept, *reject, *defer, *edited]
@@ -94,7 +93,10 @@ def review(
         [
             (bool(ids) and (listing or deferred), "--list and --deferred show what waits; leave them out to decide."),
             (bool(ids) and scope is not None, "--scope narrows a list; an ID says which one is meant."),
-            (len({_number(one) for one in ids}) < len(ids), "one ID is named twice; say once what becomes of it."),
+            (
+                len({number_in(one) or one for one in ids}) < len(ids),
+                "one ID is named twice; say once what becomes of it.",
+            ),
             (sum([merge is not None, supersede, keep_both]) > 1, "--merge, --supersede, --keep-both: say one of them."),
             (
                 (merge is not None or supersede or keep_both) and not (accept or edited),
@@ -110,13 +112,14 @@ def review(
     if wrong:
         raise UsageError(wrong)
     way: Way = "supersede" if supersede else "keep_both" if keep_both else "replace"
+    yes = Yes(value=value, key=key, into=merge, way=way)
     with opened() as memory:
         if not ids:
             return _look(memory, scope, deferred=deferred, walk=not listing and not deferred, as_json=as_json)
         desk = Desk(memory)
         steps = [
-            *((one, lambda p: desk.accept(p, into=merge, way=way)) for one in accept),
-            *((one, lambda p: desk.edit(p, value, key, into=merge, way=way)) for one in edited),
+            *((one, lambda p: desk.accept(p, replace(yes, value=None, key=None))) for one in accept),
+            *((one, lambda p: desk.edit(p, yes)) for one in edited),
             *((one, lambda p: desk.reject(p, reason or "")) for one in reject),
             *((one, lambda p: desk.defer(p, days or LATER_DAYS)) for one in defer),
         ]
@@ -130,10 +133,6 @@ def review(
 
 def _wrong_use(rules: Sequence[tuple[bool, str]]) -> str:
     return next((said for is_wrong, said in rules if is_wrong), "")
-
-
-def _number(name: str) -> str:
-    return name.partition("-")[0]
 
 
 # Deciding
@@ -154,68 +153,37 @@ class Desk:
         self.scopes = memory.scopes()
         self.decided: list[dict[str, Any]] = []
 
-    def find(self, name: str) -> Proposal:
-        """The one that waits under this name. Whoever gives its number alone is asked about what stands there now."""
-        from clawmark.errors import UsageError
-
-        name = name.strip()
-        for one in self.memory.proposals(deferred=True):
-            number = str(one.id)
-            if name == number:
-                return one
-            if not name.startswith(f"{number}-"):
-                continue
-            if len(name) < len(number) + 1 + HASH_DIGITS:
-                raise UsageError(
-                    f"{name} names too little of what it says: give {one.name}, at least {HASH_DIGITS} digits of its "
-                    "hash, or the number alone."
-                )
-            if not f"{number}-{one.content_hash}".startswith(name):
-                raise UsageError(f"{name} says something else by now: it is {one.name}; look at it again.")
-            return one
-        raise UsageError(f"nothing waits under {name!r}; `clawmark review --list` names what does.")
-
     def now(self, proposal: Proposal) -> Proposal | None:
         """The same one as it stands by now; None where it does not wait any more."""
-        return next((one for one in self.memory.proposals(deferred=True) if one.name == proposal.name), None)
+        from clawmark.errors import UsageError
 
-    def accept(
-        self,
-        proposal: Proposal,
-        *,
-        value: str | None = None,
-        key: str | None = None,
-        into: str | None = None,
-        way: Way = "replace",
-    ) -> str:
+        try:
+            return self.memory.proposal(proposal.name)
+        except UsageError:
+            return None
+
+    def accept(self, proposal: Proposal, yes: Yes) -> str:
         from clawmark.guard.markers import defuse
 
-        fact = self.memory.accept(proposal.name, value=value, key=key, into=into, way=way)
+        fact = self.memory.accept(proposal.name, value=yes.value, key=yes.key, into=yes.into, way=yes.way)
         self._note(proposal, "accepted", fact)
         if fact is None:
             return f"{proposal.key} is erased ({called(proposal.scope, self.scopes)})"
         return f"{fact.key} is set: {defuse(fact.value)}  ({called(fact.scope, self.scopes)})"
 
-    def edit(
-        self,
-        proposal: Proposal,
-        value: str | None,
-        key: str | None,
-        *,
-        into: str | None = None,
-        way: Way = "replace",
-    ) -> str | Unchanged:
+    def edit(self, proposal: Proposal, yes: Yes) -> str | Unchanged:
         """As corrected; in the person's editor where they did not say how."""
         from clawmark.errors import UsageError
 
         if proposal.kind == "forget":
             raise UsageError(f"{proposal.name} wants a fact erased; there is nothing to edit. Accept or reject it.")
-        if value is None and key is None:
+        if yes.value is None and yes.key is None:
             written = _written(proposal)
             if written is None:
                 return Unchanged(f"{proposal.name} is as it was, and waits")
             key, value = written
-        return self.accept(proposal, value=value, key=key, into=into, way=way)
+            yes = replace(yes, value=value, key=None if key == proposal.key else key)
+        return self.accept(proposal, yes)
 
     def reject(self, proposal: Proposal, reason: str) -> str:
         self.memory.reject(proposal.name, reason)
@@ -226,7 +194,7 @@ class Desk:
 
     def defer(self, proposal: Proposal, days: int) -> str:
         self.memory.defer(proposal.name, days)
-        later = self.find(proposal.name)
+        later = self.memory.proposal(proposal.name)
         self._note(later, "deferred", None)
         until = later.deferred_until
         return f"{proposal.name} waits until {until:%Y-%m-%d}" if until is not None else f"{proposal.name} waits"
@@ -256,7 +224,7 @@ def _decide(desk: Desk, steps: Sequence[Step], *, quiet: bool) -> int:
     code = 0
     for name, step in steps:
         try:
-            done = step(desk.find(name))
+            done = step(desk.memory.proposal(name))
         except ClawmarkError as failed:
             complain(str(failed))
             code = code or failed.exit_code
@@ -303,8 +271,9 @@ def _look(memory: Memory, scope: str | None, *, deferred: bool, walk: bool, as_j
         click.echo(f"{one.name}  {said(one)}")
         for line in (waits_because(one, names), *_rests_on_briefly(memory, one)):
             click.echo(f"    {line}")
-        for fact in _beside(memory, one):
-            click.echo(f"    {_against(one, fact, names)}")
+        beside = _beside(memory, one)
+        for line in (*(_against(one, fact, names) for fact in beside), *_against_waiting(memory, one, beside)):
+            click.echo(f"    {line}")
     if not waiting:
         click.echo("nothing waits for you" + (f" in {scope}" if scope is not None else ""), err=True)
         for line in unknown_scope(memory, scope):
@@ -376,15 +345,25 @@ CONFLICTS = {
 
 def _against(proposal: Proposal, fact: Fact, names: dict[str, str]) -> str:
     """How a proposal stands to a fact beside it, and what a yes does to that."""
+    from clawmark.facts.subject import same_subject
     from clawmark.guard.markers import quote
 
     how = CONFLICTS.get(proposal.conflict, "against") if fact.key == proposal.against else "against"
     where = "" if fact.scope == proposal.scope else f"{called(fact.scope, names)}, "
     does = ""
-    if fact.key == proposal.key:
+    if same_subject(fact.key, proposal.key):
         is_later = fact.reinforced_at > proposal.observed_at
         does = "; it was said later, and only superseding replaces it" if is_later else "; a yes replaces it"
     return f"{how} {fact.key}: {quote(fact.value)}  ({where}{said_by(fact.source)}, {said_on(fact)}){does}"
+
+
+def _against_waiting(memory: Memory, proposal: Proposal, beside: Sequence[Fact]) -> list[str]:
+    """What waits longer and says the opposite, where no fact does: a yes to both would leave both."""
+    if proposal.against is None or any(fact.key == proposal.against for fact in beside):
+        return []
+    known = memory.why(proposal.against, proposal.scope)
+    waiting = [one for about in known for one in about.proposals if one.id < proposal.id]
+    return [f"against what waits as {one.name}: {said(one)}" for one in waiting]
 
 
 def _walk(memory: Memory, waiting: Sequence[Proposal]) -> None:
@@ -400,6 +379,7 @@ def _walk(memory: Memory, waiting: Sequence[Proposal]) -> None:
             continue
         beside = _beside(memory, proposal)
         against = [_against(proposal, fact, desk.scopes) for fact in beside]
+        against += _against_waiting(memory, proposal, beside)
         for line in (said(proposal), waits_because(proposal, desk.scopes), *_rests_on(memory, proposal), *against):
             click.echo(f"  {line}")
         while True:
@@ -472,6 +452,8 @@ def _asked(proposal: Proposal, beside: Sequence[Fact]) -> tuple[str, str]:
 
 
 def _answered(desk: Desk, proposal: Proposal, beside: Sequence[Fact], answer: str, rest: str) -> str | Unchanged:
+    from clawmark.model import Yes
+
     can = _can(proposal, beside)
     if not answer:  # the person has lost sight of it
         again = [said(proposal), *(_against(proposal, fact, desk.scopes) for fact in beside)]
@@ -480,7 +462,7 @@ def _answered(desk: Desk, proposal: Proposal, beside: Sequence[Fact], answer: st
     if len(answer) != 1 or answer not in can or has_more:
         return Unchanged("\n".join(f"  {letter}  {HELP[letter]}" for letter in can))
     if answer == "e":
-        return desk.edit(proposal, None, None)
+        return desk.edit(proposal, Yes())
     if answer == "r":
         return desk.reject(proposal, rest)
     if answer == "l":
@@ -489,8 +471,8 @@ def _answered(desk: Desk, proposal: Proposal, beside: Sequence[Fact], answer: st
         return desk.defer(proposal, int(rest) if rest else LATER_DAYS)
     if answer == "m":
         takes_in = next((fact for fact in beside if fact.key == proposal.against), beside[0])
-        return desk.accept(proposal, into=takes_in.key)
-    return desk.accept(proposal, way="supersede" if answer == "s" else "keep_both" if answer == "k" else "replace")
+        return desk.accept(proposal, Yes(into=takes_in.key))
+    return desk.accept(proposal, Yes(way="supersede" if answer == "s" else "keep_both" if answer == "k" else "replace"))
 
 
 # Why
@@ -502,9 +484,9 @@ def _answered(desk: Desk, proposal: Proposal, beside: Sequence[Fact], answer: st
 @JSON
 def why(key: str, scope: str | None, as_json: bool) -> None:
     """Say what stands under KEY, who said it when, and what it was before."""
-    from clawmark.facts import gate
+    from clawmark.facts import statement
 
-    key = gate.named(key)
+    key = statement.named(key)
     with opened() as memory:
         found = memory.why(key, scope)
         unknown = unknown_scope(memory, scope)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 from rapidfuzz.fuzz import ratio
@@ -43,7 +44,7 @@ NOT: Final = p.Phrases(
 
 NO: Final = p.Phrases(
     """
-    no, zero, kein, keine, keinen, keinem, keiner, keines, ningún, ninguna, aucun, aucune, nessun, nessuno, nessuna, nenhum,
+    no, kein, keine, keinen, keinem, keiner, keines, ningún, ninguna, aucun, aucune, nessun, nessuno, nessuna, nenhum,
     nenhuma, geen, hiçbir
     """
 )
@@ -124,6 +125,11 @@ _PLACE: Final = frozenset(
 """A word with which the part of a contrast ends: what follows holds for both of its sides."""
 
 
+_once = lru_cache(maxsize=1024)
+"""What is known of one text is worked out once, for it is compared with hundreds."""
+
+
+@_once
 def polarity(text: str) -> Polarity:
     """1 for what is wanted or always done, -1 for what is not, 0 for what says neither."""
     for clause in _CLAUSE.split(normal(text)):
@@ -138,6 +144,11 @@ def _tokens(text: str) -> list[str]:
     """Words in their normal form, numbers as digits."""
     words_found = (token.text.removesuffix("'s") for token in tokens_of(text))
     return [_NUMBER_WORDS.get(word, word) for word in words_found]
+
+
+@_once
+def _all_tokens(text: str) -> tuple[str, ...]:
+    return tuple(_tokens(normal(text)))
 
 
 def _sign(tokens: Sequence[str], text: str) -> Polarity:
@@ -176,6 +187,7 @@ class _Stance:
     unwanted: frozenset[str]
 
 
+@_once
 def _stance(text: str) -> _Stance:
     wanted: set[str] = set()
     unwanted: set[str] = set()
@@ -223,7 +235,7 @@ def _without(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
         length = WITHOUT.length_at(tokens, index) or no.length_at(tokens, index)
         if any(listed.length_at(tokens, index) > length for listed in (AGAINST, _NO_DENIAL)):
             length = 0  # "no longer", "no later than"
-        bare = _LACKING.sub("", tokens[index])
+        bare = _FREE_OF.sub("", tokens[index])
         if length:
             lacking += tokens[index + length : index + length + 1]
             index += length + 1
@@ -326,19 +338,21 @@ _CJK_DIGITS: Final = re.compile("[一二三四五六七八九十百千两兩]+")
 _DIGITS: Final = re.compile(r"\d+(?:[.,:/-]\d+)*")
 
 
-def numbers(text: str) -> list[str]:
+@_once
+def numbers(text: str) -> tuple[str, ...]:
     """The numbers of a text in their order, written in digits or words."""
     plain = normal(text)
     found = [(match.start(), match[0]) for match in _DIGITS.finditer(plain)]
     found += [(match.start(), match[0]) for match in _CJK_DIGITS.finditer(plain)]
     found += [(t.start, _NUMBER_WORDS[t.text]) for t in tokens_of(plain) if t.text in _NUMBER_WORDS]
-    return [number for _, number in sorted(found)]
+    return tuple(number for _, number in sorted(found))
 
 
 _NAME: Final = re.compile(r"[^\W\d_][\w.+#'’-]*")
 
 
-def names(text: str) -> list[str]:
+@_once
+def names(text: str) -> tuple[str, ...]:
     """Words with a capital inside a sentence, or anywhere inside a word: what is spelled so is a name, as far as known."""
     found = []
     for match in _NAME.finditer(text):
@@ -347,7 +361,7 @@ def names(text: str) -> list[str]:
         first = not text[: match.start()].strip() or text[: match.start()].rstrip()[-1] in ".!?:"
         if inner or (word[0].isupper() and not first):
             found.append(normal(word).removesuffix("'s").removesuffix("’s"))
-    return found
+    return tuple(found)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -380,18 +394,18 @@ def _overlap(wanted: frozenset[str], unwanted: frozenset[str]) -> bool:
     return shorter > 0 and len(wanted & unwanted) / shorter >= SUBJECT
 
 
-def _content(text: str) -> set[str]:
+@_once
+def _content(text: str) -> frozenset[str]:
     """Roots of all content words; of all words where there are none."""
-    plain = normal(text)
-    tokens = _tokens(plain)
-    return _roots(tokens, plain) or {root(token) for token in tokens} | set(words(plain))
+    tokens = _all_tokens(text)
+    return frozenset(_roots(tokens, normal(text)) or {root(token) for token in tokens} | set(words(normal(text))))
 
 
 def _is_corrected(value: str, other: str) -> bool:
     """Whether two statements differ in a number, a name, or the order that tells who does what to whom."""
     if numbers(value) != numbers(other):
         return True
-    one, two = _tokens(normal(value)), _tokens(normal(other))
+    one, two = _all_tokens(value), _all_tokens(other)
     named = {*names(value), *names(other)}
     if _RELATES.intersection(one + two):
         named |= set(one) & set(two)
@@ -436,7 +450,7 @@ SYNONYMS: Final = tuple(
 )
 """Words of one meaning where people speak of themselves."""
 
-_LACKING: Final = re.compile(r"^(?:de|non-?)(?=\w{4})|(?:-?free|less|-?frei(?:e[mnrs]?)?|vrije?)$")
+_FREE_OF: Final = re.compile(r"^(?:de|non-?)(?=\w{4})|(?:-?free|less|-?frei(?:e[mnrs]?)?|vrije?)$")
 """What a word says that it is without: decaffeinated, caffeine-free, sugarless."""
 _PRIVATE: Final = ("de", "un", "non", "in", "im", "il", "ir", "anti", "dis", "mis")
 _RELATES: Final = frozenset(
@@ -461,7 +475,7 @@ def is_paraphrase(value: str, other: str) -> bool:
     left, right = _meant(value), _meant(other)
     if not left or not right or max(len(left), len(right)) > MOST_MEANT:
         return False
-    if _RELATES.intersection(_tokens(normal(value)) + _tokens(normal(other))):
+    if _RELATES.intersection(_all_tokens(value) + _all_tokens(other)):
         return len(left) == len(right) and all(map(_is_one, left, right))
     return _covers(left, right) and _covers(right, left)
 
@@ -486,9 +500,10 @@ class _Meaning:
     lacking: bool
 
 
-def _meant(text: str) -> list[_Meaning]:
-    held, lacking = _without(_tokens(normal(text)))
-    return [*_meanings(held, False), *_meanings(lacking, True)]
+@_once
+def _meant(text: str) -> tuple[_Meaning, ...]:
+    held, lacking = _without(_all_tokens(text))
+    return (*_meanings(held, False), *_meanings(lacking, True))
 
 
 def _meanings(tokens: Sequence[str], lacking: bool) -> Iterator[_Meaning]:
@@ -527,52 +542,3 @@ def _is_spelling(one: str, other: str) -> bool:
     if any(one == f"{lead}{other}" or other == f"{lead}{one}" for lead in _PRIVATE):
         return False
     return ratio(one, other) >= LIKE_ENOUGH
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Keys
-# ---------------------------------------------------------------------------------------------------------------------
-
-_PERSONAL: Final = frozenset(("user", "pref"))
-QUALIFIERS: Final = frozenset(
-    """
-    home current main primary preferred favourite favorite default usual own personal my user the of is a text code full
-    name_of new
-    """.split()
-)
-"""What a key's last part may hold or leave out and be about the same. Any other word may make it another thing:
-`user.work_address` is not `user.address`, `pref.editor_theme` is not `pref.theme`."""
-
-
-def same_subject(key: str, other: str) -> bool:
-    """Whether two keys are about one thing: `pref.editor` and `user.editor`, `user.home_address` and `user.address`."""
-    one, two = _KeyParts.of(key), _KeyParts.of(other)
-    if one.prefix != two.prefix and not {one.prefix, two.prefix} <= _PERSONAL:
-        return False
-    if one.middle != two.middle:
-        return False
-    left, right = one.last - QUALIFIERS or one.last, two.last - QUALIFIERS or two.last
-    return bool(left) and left == right
-
-
-@dataclass(frozen=True, slots=True)
-class _KeyParts:
-    prefix: str
-    middle: frozenset[str]
-    last: frozenset[str]
-
-    @classmethod
-    def of(cls, key: str) -> _KeyParts:
-        prefix, _, rest = normal(key).partition(".")
-        middle, _, last = rest.rpartition(".")
-        return cls(prefix, _words_of_key(middle) - QUALIFIERS, _words_of_key(last))
-
-
-def _words_of_key(part: str) -> frozenset[str]:
-    return frozenset(_singular(word) for word in re.findall(r"[^\W_]+", part))
-
-
-def _singular(word: str) -> str:
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from clawmark import keys
 from clawmark.facts import phrases as p
 from clawmark.facts.typed import SPACELESS, Token, closes, is_word, opens, plain, tokens_of
 from clawmark.text import normal
@@ -14,10 +15,10 @@ class Claim:
     """A call's key and value, ready to be compared."""
 
     def __init__(self, key: str, value: str) -> None:
-        self.prefix, _, rest = normal(key).partition(".")
-        self.key = normal(key)
-        self.named = frozenset(re.findall(r"[^\W_]+", rest))
-        self.subject = frozenset(re.findall(r"[^\W_]+", rest.rpartition(".")[2]))
+        self.key = keys.spelled(key)
+        self.prefix = keys.prefix(self.key)
+        self.named = frozenset(keys.words(self.key))
+        self.subject = frozenset(keys.last_words(self.key))
         self.text = " ".join(plain(value).split()).strip(" .,;:!?。、！？\"'")
         self.written = value.strip(" .,;:!?\"'")
         self.tokens = [token.text for token in tokens_of(self.text)]

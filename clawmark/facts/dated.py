@@ -1,21 +1,26 @@
 """Dates that were said in words: what day "tomorrow" was, when it was said.
 
 An extractor writes the day, for "tomorrow" is true for one day alone; the person said the word. Here the day is taken
-back to the word, by the local date of the message, so that the words can be looked for. What two people could take for
-two days ("next Friday" on a Wednesday, a day and month in figures) is taken for none.
+back to the word, by the date where the message was said, so that the words can be looked for. What two people could
+take for two days ("next Friday" on a Wednesday, a day and month in figures) is taken for none.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 
 from clawmark.text import normal
 
 LONGEST = 2000
 """Characters of a text that are looked at: more is no quote."""
 _ISO = re.compile(r"(?<![\d-])(\d{4})-(\d{2})-(\d{2})(?![\d-])")
+
+
+def local(at: datetime, zone: tzinfo | None) -> datetime:
+    """`at` by the clock where it was said: in its own offset, or, where it has none but UTC, in `zone` (None = UTC)."""
+    return at if at.utcoffset() else at.astimezone(zone or UTC)
 
 
 def as_said(value: str, quote: str, day: date) -> str | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from clawmark.facts import phrases as p
-from clawmark.facts.alike import QUALIFIERS, root
+from clawmark.facts.alike import root
 from clawmark.facts.claim import Claim
 from clawmark.facts.dated import MONTHS
 from clawmark.facts.judge import judged
@@ -40,6 +40,7 @@ from clawmark.facts.relations import (
     is_spelled_as_a_name,
     kinds_of,
 )
+from clawmark.facts.subject import QUALIFIERS
 from clawmark.facts.typed import SPACELESS, Sentence, plain, sentences_of, typed_of, words_of
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -48,7 +49,7 @@ from clawmark.facts.typed import SPACELESS, Sentence, plain, sentences_of, typed
 
 _NO_BEGINNING: Final = frozenset(
     """
-    called named heißt llama appelle chiama heet and or but as is are was were am be been to of from than over not
+    called named heisst llama appelle chiama heet and or but as is are was were am be been to of from than over not
     nor that which who because then with und oder aber als wie ist sind war zu von nicht dass weil y o pero como es
     son de que et ou mais comme est sont du pas e ma come è sono di che non mas são é do da não en maar is zijn van
     dat niet и или но как из что не ve
@@ -529,8 +530,8 @@ _OURS: Final = p.Phrases(
 _PLACING: Final = frozenset("at on to in".split())
 _COPULAS: Final = frozenset(
     """
-    is are 's ist sind es son est sont è sono é são zijn это heißt heisst called named llama appelle chiama chama
-    heet зовут = : at on to now am set due lautet s se si me m
+    is are ist sind es son est sont è sono é são zijn это heisst called named llama appelle chiama chama
+    heet зовут at on to now am set due lautet s se si me m
     """.split()
 )
 _LINKS: Final = _COPULAS - _PLACING | p.POSSESSIVES | {"to"}

@@ -13,7 +13,7 @@ from itertools import islice
 
 from clawmark.facts import phrases as p
 from clawmark.facts.claim import Claim
-from clawmark.facts.typed import SPACELESS, SPEAKER, Sentence, words_of
+from clawmark.facts.typed import HANGUL, KANA, SPACELESS, SPEAKER, Sentence, words_of
 
 MOST_MENTIONS = 8
 """Of a value in one sentence. Nobody says a plain thing more often at once."""
@@ -499,9 +499,8 @@ def _is_of_the_work(claim: Claim, near: Around, sentence: Sentence) -> bool:
     return any(listed.stand_at(rest, 0) for listed in (p.ORDERS, p.RUN, p.OUR_WORK))
 
 
-_KANA, _HANGUL = re.compile("[\u3041-\u30ff]"), re.compile("[\uac00-\ud7af]")
 _JA_TOPIC, _KO_TOPIC = re.compile(r"([^\s、,。]{1,12}?)(?:は|が|も)"), re.compile(r"(\S{1,12}(?:은|는|이|가))(?=\s)")
-_JA_HOLDS, _KO_HOLDS, _ZH_HOLDS = re.compile(p.JA_HOLDS), re.compile(p.KO_HOLDS), re.compile(p.ZH_HOLDS)
+_JA_HOLDS, _KO_HOLDS, ZH_HOLDS = re.compile(p.JA_HOLDS), re.compile(p.KO_HOLDS), re.compile(p.ZH_HOLDS)
 
 
 def _is_owners_spaceless(claim: Claim, near: Around) -> bool:
@@ -512,16 +511,16 @@ def _is_owners_spaceless(claim: Claim, near: Around) -> bool:
     if not left and not right:
         return True
     written = near.text + claim.text
-    if _KANA.search(written):
+    if KANA.search(written):
         topics = _JA_TOPIC.findall(left)
         return all(topic.startswith(p.JA_MINE) or topic in concepts for topic in topics) and bool(
             _JA_HOLDS.match(right)
         )
-    if _HANGUL.search(written):
+    if HANGUL.search(written):
         topics = _KO_TOPIC.findall(left + " ")
         mine = all(topic.startswith(p.KO_MINE) or {topic, topic[:-1]} & {*concepts} for topic in topics)
         return mine and bool(_KO_HOLDS.match(right))
-    return bool(_ZH_HOLDS.match(left))
+    return bool(ZH_HOLDS.match(left))
 
 
 _OR = frozenset("or oder или ou either entweder nor".split())

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 from clawmark.model import Fact, Stale
@@ -28,10 +28,9 @@ STRENGTH = {"user": 3, "agent": 2, "extracted": 1}
 TIE_BAND = 0.1
 FRESH_DAYS, DECAY_PER_DAY = 90, 0.01
 SPENT_DAYS = 365
-AHEAD = timedelta(days=1)
-"""How far the clock may be ahead of the newest message before it is taken for wrong."""
 
-Outcome = Literal["create", "update", "reinforce", "conflict_skip"]
+Step = Literal["create", "update", "reinforce", "conflict_skip"]
+"""What a new statement does to a fact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Statement:
     observed_at: datetime
 
 
-def decide(old: Fact | None, new: Statement) -> Outcome:
+def decide(old: Fact | None, new: Statement) -> Step:
     if old is None:
         return "create"
     if _says_again(old, new):
@@ -71,14 +70,14 @@ def _says_again(old: Fact, new: Statement) -> bool:
     return is_paraphrase(old.value, new.value)
 
 
-def apply(old: Fact | None, new: Statement, now: datetime) -> tuple[Outcome, Fact]:
-    """The outcome and the fact as it then stands (the old one unchanged after a conflict)."""
-    outcome = decide(old, new)
-    if old is not None and outcome == "conflict_skip":
-        return outcome, old
-    if old is not None and outcome == "reinforce":
-        return outcome, _reinforced(old, new, now)
-    return outcome, Fact(
+def apply(old: Fact | None, new: Statement, now: datetime) -> tuple[Step, Fact]:
+    """The step and the fact as it then stands (the old one unchanged after a conflict)."""
+    step = decide(old, new)
+    if old is not None and step == "conflict_skip":
+        return step, old
+    if old is not None and step == "reinforce":
+        return step, _reinforced(old, new, now)
+    return step, Fact(
         key=new.key,
         value=new.value,
         confidence=new.confidence,
@@ -105,11 +104,6 @@ def _reinforced(old: Fact, new: Statement, now: datetime) -> Fact:
         observed_at=min(old.observed_at, new.observed_at),
         reinforced_at=max(old.reinforced_at, new.observed_at),
     )
-
-
-def bounded(now: datetime, newest: datetime | None) -> datetime:
-    """The time at which ages are measured: not more than a day after the newest message, whatever the clock says."""
-    return now if newest is None else min(now, newest + AHEAD)
 
 
 def effective_confidence(fact: Fact, now: datetime) -> float:

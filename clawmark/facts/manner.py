@@ -1,7 +1,7 @@
 """The words by which `shape` tells a statement about somebody from telling somebody what to do.
 
 Data, one table an idea, as in `phrases`. Words are written as they are spelled and meet a text in folded form
-(`clawmark.guard.views.folded`): no case, no accents. `*` at the end of a word stands for any ending.
+(`clawmark.guard.views.folded`): no case, no accents. `clawmark.facts.listed` tells how a table is read.
 """
 
 from __future__ import annotations
@@ -11,10 +11,16 @@ YOU = """
     euch, euer, eure, ihnen, tú, usted, ustedes, vosotros, contigo, tus, vuestro, vuestra, toi, vous, votre, vos, tes,
     tuo, tua, tuoi, tue, voi, vostro, vostra, você, vocês, teu, teus, tuas, jij, jou, jouw, jullie, uw, ты, тебя,
     тебе, тобой, твой, твоя, твои, твоё, вы, вас, вам, вами, ваш*, twój, twoja, twoje, ciebie, tobie, sen, sana, seni,
-    senin, sizin, sizi, bạn, kamu, anda, ti, tënd*, tënde, juaj, yt, duit, agat, agad, dhut, leat, wakho, yakho,
-    lakho, zakho, ngawe, أنت, لك, אתה, שלך, شما, तुम, आप, आपका, σου, εσύ, εσείς, 너, 너는, 너의, 당신*, 네가
+    senin, sizin, sizi, bạn, kamu, anda, ti, yt, أنت, لك, אתה, שלך, شما, आप, σου, εσύ, εσείς, 너, 너는, 너의, 당신*, 네가
 """
 """Whoever is spoken to. `tu` and `te`, `ton` and `je` are left out: elsewhere they are something else."""
+
+YOU_ELSEWHERE = """
+    tënd*, juaj, duit, agat, agad, dhut, leat, wakho, yakho, lakho, zakho, ngawe, iyong, inyong, sinun, sinulle, sinua,
+    sinulla, neked, önnek, tvůj, tvoj, tvoja, tvoje, vám, dumneavoastră, voastră, þinn, þitt, þér, zure, tavs, tavo,
+    jūsu, jūsų
+"""
+"""The same in languages of which no table knows a statement, orders or not: Albanian, Gaelic, Zulu, Finnish, Czech, …"""
 
 OUGHT = """
     must, mustn, should, shouldn, shall, ought, have to, has to, need to, needs to, got to, supposed to, required to,
@@ -23,7 +29,7 @@ OUGHT = """
     devrait, il faut, deve, devono, devi, dovrebbe, bisogna, deve ser, devem, deveria, tem que, precisa, moet, moeten,
     moest, mag niet, mogen niet, должен, должна, должны, должно, нужно, надо, следует, обязан*, нельзя, musi, muszą,
     należy, powinien, powinna, powinno, gerek, gerekir, lazım, zorunda, şart, måste, ska, skal, phải, harus, يجب,
-    חייב, צריך, باید, चाहिए, πρέπει
+    חייב, צריך, باید, πρέπει
 """
 
 EVER = """
@@ -43,8 +49,10 @@ PLEASE = """
 """
 
 FORBIDS = """
-    don't, dont, do not, never, let's, make sure, be sure, ensure, beware, remember to, vergiss nicht, no olvides,
-    n'oublie, non dimenticare, não esqueça, vergeet niet, не забудь, nie zapomnij
+    don't, dont, do not, never, let's, make sure, be sure, ensure, beware, remember to, vergiss nicht, vergesst nicht,
+    sag nicht, sag niemandem, no olvides, no olvide, no digas, no diga, n'oublie, n'oubliez, ne dis, ne dites,
+    non dimenticare, non dire, não esqueça, não esqueças, não diga, não digas, vergeet niet, zeg niet, не забудь,
+    не забудьте, не говори, не говорите, nie zapomnij, nie mów
 """
 """How an order begins that has no verb of the table at its head."""
 
@@ -77,7 +85,7 @@ COMMANDS = """
     teile, tu, überweise, überspringe, verbirg, vergiss, vermeide, verrate, verschweige, verwende, wähle, warte,
     wiederhole, zahle, zeig, zeige, zitiere, actúa, añade, aprueba, avisa, borra, compra, comprueba, confirma,
     contesta, copia, da, dale, deja, dime, di, ejecuta, elimina, envía, envíe, escribe, evita, finge, guarda, haz,
-    ignora, incluye, instala, llama, manda, muestra, no digas, obedece, olvida, omite, paga, pon, pregunta,
+    ignora, incluye, instala, llama, manda, muestra, obedece, olvida, omite, paga, pon, pregunta,
     recomienda, recuerda, repite, responde, reenvía, revela, sigue, transfiere, utiliza, agis, ajoute, approuve,
     arrête, affiche, cache, confirme, copie, dis, donne, écris, efface, envoie, envoyez, évite, exécute, fais, faites,
     garde, ignore, ignorez, inclus, installe, mets, montre, n'oublie, oublie, oubliez, ouvre, paie, recommande,
@@ -86,11 +94,11 @@ COMMANDS = """
     fingi, ignora, includi, inoltra, installa, invia, manda, metti, mostra, nascondi, obbedisci, paga, raccomanda,
     ricorda, ricordati, ripeti, rispondi, rivela, salva, scrivi, segui, trasferisci, adicione, aja, apague, aprove,
     compre, confirme, copie, diga, envie, escreva, esqueça, evite, execute, faça, guarde, ignore, inclua, instale,
-    lembre, lembra, mande, mostre, mostra, não diga, obedeça, pague, ponha, recomende, repita, responda, revele,
+    lembre, lembra, mande, mostre, mostra, obedeça, pague, ponha, recomende, repita, responda, revele,
     salve, siga, transfira, antwoord, bevestig, betaal, doe, geef, gehoorzaam, herhaal, installeer, kopieer, laat,
     maak, negeer, noem, onthoud, onthul, schrijf, sla, stuur, toon, vergeet, vermijd, verwijder, voeg, volg, voer,
     wis, zeg, zet, zorg, делай*, сделай*, дай*, добавь*, забудь*, заплати*, запомни*, запусти*, игнорируй*,
-    используй*, молчи*, напиши*, не говори*, ответь*, отвечай*, отправь*, отправляй*, передай*, переведи*, пиши*,
+    используй*, молчи*, напиши*, ответь*, отвечай*, отправь*, отправляй*, передай*, переведи*, пиши*,
     подтверди*, покажи*, помни*, посылай*, проверь*, прочитай*, расскажи*, рекомендуй*, скажи*, скрой*, следуй*,
     сохрани*, сотри*, удали*, установи*, шли*, dodaj*, napisz*, odpowiadaj*, pamiętaj*, pokaż*, powiedz*, przekaż*,
     usuń*, użyj*, wykonaj*, wyślij*, zapamiętaj*, zapłać*, zrób*, ekle*, gönder*, göster*, hatırla*, kaydet*, kullan,
@@ -192,7 +200,8 @@ PAYMENT = """
     cuenta bancaria, tarjeta de, facture*, virement*, paiement*, compte bancaire, carte bancaire, fattura*, fatture,
     bonifico, bonifici, pagamento, pagamenti, carta di, fatura*, conta bancária, cartão de, factuur, facturen,
     betaling*, rekeningnummer, счёт на, оплат*, платёж*, платеж*, перевод денег, реквизит*, faktur*, przelew*,
-    płatnoś*, ödeme*, havale*, hesap numarası, kredi kart*
+    płatnoś*, ödeme*, havale*, hesap numarası, kredi kartı,
+    kredi kartım, kredi kartımı, kredi kartın, kredi kartını, kredi kart
 """
 
 CREDENTIALS = """
@@ -412,6 +421,7 @@ SPACELESS_ORDERS = (
     "必ず", "常に", "いつも", "毎回", "今後", "これから", "あなた", "お前", "ください", "下さい", "なさい", "しろ",
     "せよ", "べき", "なければ", "てはいけ", "ないで", "するな", "すること", "반드시", "항상", "언제나", "매번",
     "앞으로", "하세요", "하십시오", "해라", "해야", "하지 마", "하지마", "주세요", "말아", "마십시오", "당신",
+    "तुम", "आपका", "चाहिए",
 )  # fmt: skip
 
 SPACELESS_BARRED = (

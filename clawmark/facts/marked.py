@@ -29,13 +29,17 @@ OF_SENTENCE, OF_STATEMENT = 0.7, 0.8
 KEY_WORDS = 3
 
 
-def marked(utterances: Sequence[Utterance]) -> list[Candidate]:
-    """What the owner's own sentences with a marker claim, in their order; of one sentence said twice the first."""
+def marked(utterances: Sequence[Utterance], own: Sequence[str] = ()) -> list[Candidate]:
+    """What the owner's own sentences with a marker claim, in their order; of one sentence said twice the first.
+
+    own   phrases that the person takes for markers as well
+    """
+    phrases = p.Phrases(*(" ".join(words_of(plain(phrase))) for phrase in own))
     found: dict[str, Candidate] = {}
     for one in utterances:
         if one.origin == "owner" and one.citable:
             for sentence in _sentences(one.text):
-                candidate = _candidate(sentence, one.number)
+                candidate = _candidate(sentence, one.number, phrases)
                 if candidate is not None:
                     found.setdefault(likeness(sentence), candidate)
     return list(found.values())
@@ -77,7 +81,7 @@ _OTHERS: Final = frozenset(
 )
 
 
-def _candidate(sentence: str, number: int) -> Candidate | None:
+def _candidate(sentence: str, number: int, own: p.Phrases) -> Candidate | None:
     said = one_line(plain(sentence)).rstrip(" .!。！…")
     if len(sentence) > LONGEST or secrets.find(sentence) or "[redacted" in said or shape.is_passing(sentence):
         return None
@@ -92,6 +96,8 @@ def _candidate(sentence: str, number: int) -> Candidate | None:
     if stated is not None:
         return Candidate(*stated, OF_STATEMENT, (number,), sentence)
     prefix = next((prefix for prefix, listed in MARKERS if any(one.search(said) for one in listed)), None)
+    if prefix is None and own.within(words, said):
+        prefix = "pref"
     if prefix != "user" and _NOT_FOR_GOOD.search(said):
         return None
     if prefix is None or len(_content(said)) < LEAST_WORDS:

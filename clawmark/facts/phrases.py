@@ -1,14 +1,13 @@
 """The words by which `support` tells a statement from a denial, a question, a condition, a pretence or a report.
 
 Data, one table an idea, all languages together: a message is not told its language first, and a word that means denial
-in one language costs at most a miss in another. `*` at the end of a word stands for any ending. Phrases of scripts
-without spaces count wherever they stand. Words are in normal form (`clawmark.text.normal`).
+in one language costs at most a miss in another. `clawmark.facts.listed` tells how a table is read. As in a message, what is
+elided is a word of its own: `j aime`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+from clawmark.facts.listed import Phrases as Phrases
 from clawmark.text import STOP_WORDS, normal
 
 SPACELESS = (
@@ -16,51 +15,6 @@ SPACELESS = (
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 )
 """Scripts whose words are not, or not wholly, parted by blanks; for a character class. In normal form."""
-
-_FIRST_SPACELESS = "\u0e00"
-
-
-class Phrases:
-    """Words and phrases, separated by commas, found among the tokens of a text or, without spaces, in the text."""
-
-    def __init__(self, listed: str) -> None:
-        self._heads: dict[str, list[tuple[str, ...]]] = {}
-        stems: list[str] = []
-        parts: list[str] = []
-        for phrase in filter(None, (" ".join(normal(one).split()) for one in listed.split(","))):
-            head, *tail = phrase.split()
-            if head[0] >= _FIRST_SPACELESS:
-                parts.append(phrase)
-            elif phrase.endswith("*"):
-                stems.append(phrase[:-1])
-            else:
-                self._heads.setdefault(head, []).append(tuple(tail))
-        self._stems, self.parts = tuple(stems), tuple(parts)
-
-    def length_at(self, tokens: Sequence[str], index: int) -> int:
-        """How many tokens the longest of them that begins at `index` has; 0 when none does."""
-        if index >= len(tokens):
-            return 0
-        token = tokens[index]
-        longest = 1 if self._stems and token.startswith(self._stems) else 0
-        for tail in self._heads.get(token, ()):
-            if len(tail) >= longest and tuple(tokens[index + 1 : index + 1 + len(tail)]) == tail:
-                longest = 1 + len(tail)
-        return longest
-
-    def stand_at(self, tokens: Sequence[str], index: int) -> bool:
-        return self.length_at(tokens, index) > 0
-
-    def first(self, tokens: Sequence[str]) -> int | None:
-        """Where the first of them begins."""
-        if not self._stems and self._heads.keys().isdisjoint(tokens):
-            return None  # of most tables nothing stands in a text
-        return next((index for index in range(len(tokens)) if self.stand_at(tokens, index)), None)
-
-    def within(self, tokens: Sequence[str], text: str = "") -> bool:
-        """Whether one stands among the tokens, or in the text as a phrase of a script without spaces."""
-        return self.first(tokens) is not None or (bool(text) and any(part in text for part in self.parts))
-
 
 NEGATION = Phrases(
     """
@@ -130,7 +84,7 @@ BEFORE_WHAT = frozenset("de di the i you we each every any le la les que d he me
 
 COMPARED = Phrases(
     """
-    than, versus, vs, over, als, dan, чем, más que, mejor que, mieux que, plus que, più di, mais que, 比, 보다
+    than, versus, vs, over, als, dan, чем, más que, mejor que, mieux que, plus que, più di, mais que
     """
 )
 PREFERS = Phrases(
@@ -165,7 +119,7 @@ CONDITION = Phrases(
     wenn, falls, sobald, würde, könnte, vielleicht, ob, sofern, möglicherweise, überlege, hätte, wäre, hoffe,
     wünschte,
     si, cuando, quizá, quizás, tal vez, ojalá, sería, podría, usaría, viviría, pensando en, espero,
-    quand, lorsque, peut-être, serait, pourrait, voudrais, j'aimerais, aimerais, au cas où, espère, envisage,
+    quand, lorsque, peut-être, serait, pourrait, voudrais, aimerais, au cas où, espère, envisage,
     quando, forse, magari, vorrei, sarebbe, potrebbe, qualora, talvez, seria, caso, tomara, oxalá,
     als ik, als we, als je, als het, indien, misschien, zou, wanneer, mocht, hoop,
     если, когда, может, возможно, бы, хотел, хотела, наверное, думаю,
@@ -189,9 +143,9 @@ PRETENCE = Phrases(
     in the story, in this story, act as, in a dream, i dreamed, i dreamt, for example, for instance, e.g, just a test,
     test data, as if, what if, let's play, say that i, make believe, placeholder, dummy, example, in this game,
     sarcastically,
-    as though, alter ego, in character, /s, ha ha, haha, hahaha, demo account, test account, sandbox, nonsense,
+    as though, alter ego, in character, ha ha, haha, hahaha, demo account, test account, sandbox, nonsense,
     made up, made-up, fake, let's test, test your, testing, a lie, lies, bluff, parody,
-    unsinn, quatsch, mentira, tontería, n'importe quoi, sciocchezza, bobagem, onzin, ерунда, 嘘, 胡说, 骗你, 거짓말,
+    unsinn, quatsch, mentira, tontería, n importe quoi, sciocchezza, bobagem, onzin, ерунда, 嘘, 胡说, 骗你, 거짓말,
     stell dir vor, stellen sie sich vor, angenommen, tu so, nehmen wir an, rollenspiel, nur spaß, scherz,
     zum beispiel,
     witz, spielen wir, als ob,
@@ -238,7 +192,7 @@ REPORT = Phrases(
     dice, dicen, dijo, dicho, según, recomienda, opina, cree, contó, escribió, supuestamente, afirma, diz, disse,
     segundo,
     recomenda, acha, escreveu, dizem, dit, disent, selon, recommande, pense que, écrit, raconte, prétend, paraît,
-    parait, d'après, après lui, dice che, detto, secondo, consiglia, pensa, scritto, pare,
+    parait, d après, après lui, dice che, detto, secondo, consiglia, pensa, scritto, pare,
     zegt, zei, zeggen, volgens, vindt, schreef, beweert, raadt, schijnbaar, blijkbaar,
     сказал*, говорит, говорят, пишет, написал*, считает, советует, якобы, слышал*, согласно, утверждает,
     と言, って言, そうです, らしい, によると, だって, とのこと, 说, 說, 听说, 聽說, 据说, 據說, 告诉我, 认为, 推荐,
@@ -308,8 +262,7 @@ ABOUT_OTHERS = Phrases(
     travaille, boit, aime, preferisce, abita, lavora, beve, mora, prefere, trabalha, gosta, gebruikt, woont, werkt,
     drinkt, zog, kaufte, mudó, compró, eligió, déménagé, acheté, trasferito, trasferita, comprato, mudou, comprou,
     verhuisde, kocht, went, got, bought, took, chose, picked, became, began, quits, goes, runs, использует,
-    пользуется, живёт, живет, предпочитает, любит, работает, пьёт, пьет,
-    さんは, さんが, くんは, ちゃんは, 氏は, 씨는, 씨가, 씨의
+    пользуется, живёт, живет, предпочитает, любит, работает, пьёт, пьет
     """
 )
 """Verbs in the third person: of the fact's own subject, where the key names it."""
@@ -321,8 +274,7 @@ OWNER = Phrases(
     unser*, uns, yo, mi, mis, nosotros, nuestro, nuestra, je, j, mon, ma, mes, moi, m, nous, notre, nos, io, mio,
     mia, miei,
     noi, nostro, eu, meu, minha, meus, nós, nosso, ik, mijn, wij, ons, onze, я, мой, моя, моё, мое, мои, мне, меня,
-    мы, наш,
-    私, 僕, 俺, わたし, うち, 我, 저는, 저의, 제 , 나는, 내 , 우리
+    мы, наш
     """
 )
 
@@ -351,7 +303,7 @@ STATES = Phrases(
     backe, schwimme, lese, schreibe, reite, wandere, tanze, singe, male, nehme, leide an, unterrichte, kaufe,
     bin bei, leite, führe, züchte, gehe, mache, bin, sind, wohne, wohnen, lebe, arbeite, arbeiten, heiße, heisse,
     nutze, nutzen, benutze, verwende, verwenden, trinke, esse, mag, liebe, spiele, fahre, spreche, lerne,
-    studiere, bevorzuge, habe, hab, haben, komme aus, trage, wiege, j'utilise, utilise, habite, vis, travaille,
+    studiere, bevorzuge, habe, hab, haben, komme aus, trage, wiege, utilise, habite, vis, travaille,
     préfère, aime, adore, bois, mange, parle, joue, suis, ai, m appelle, étudie, conduis, écris, lis, fais,
     écoute, regarde, nage, cuisine, cours, apprends, prends, vais, utilisons, sommes, avons, mesure, pèse, woon,
     werk, gebruik, heet, eet, speel, spreek, rijd, ben, heb, hou van, studeer, lees, zwem, fiets, kook,
@@ -446,7 +398,7 @@ FOR_GOOD = Phrases(
     numbers, summaries, commit messages, reminders, messages, with me, mit mir, conmigo, avec moi, con me,
     comigo, met me, immer, stets, künftig, ab jetzt, in zukunft, grundsätzlich, antworten, preise, siempre,
     de ahora en adelante, a partir de ahora, respuestas, precios, toujours, désormais, dorénavant, réponses,
-    sempre, d'ora in poi, risposte, prezzi, de agora em diante, a partir de agora, respostas, preços, altijd,
+    sempre, d ora in poi, risposte, prezzi, de agora em diante, a partir de agora, respostas, preços, altijd,
     voortaan, antwoorden, prijzen, всегда, впредь, ответы
     """
 )
@@ -457,7 +409,7 @@ TO_ASSISTANT = Phrases(
     """
     always, never, from now on, in future, in the future, going forward, by default, every time, immer, künftig,
     ab jetzt,
-    in zukunft, siempre, de ahora en adelante, a partir de ahora, toujours, désormais, sempre, d'ora in poi,
+    in zukunft, siempre, de ahora en adelante, a partir de ahora, toujours, désormais, sempre, d ora in poi,
     de agora em diante, altijd, voortaan, всегда, впредь
     """
 )
@@ -531,7 +483,7 @@ GOES_ON = (
 ABOUT_TEXT = Phrases(
     """
     translate, translation, proofread, rephrase, reword, rewrite, polish this, polish my, polish it, paraphrase,
-    summarise, summarize, tldr, tl;dr, cover letter, how do i say, how do you say, how would you say,
+    summarise, summarize, tldr, cover letter, how do i say, how do you say, how would you say,
     correct english, correct german, correct french, correct spanish, sound natural, sound better, sound nicer,
     sound more, grammatical, grammar, first person, dating profile, profile text, example sentence, sample,
     subject line, autocomplete, übersetz*, formulier*, korrigier*, korrektes, auf deutsch richtig, traduc*,
@@ -694,7 +646,7 @@ RETRACTION = Phrases(
     vergiss das, doch nicht, quatsch, nur spaß, war nur, ich meine, ich meinte, korrektur, stimmt nicht,
     war ein scherz,
     olvídalo, olvida eso, era broma, es broma, quise decir, quería decir, corrección, mentira, no es verdad,
-    laisse tomber, je plaisante, oublie ça, je voulais dire, correction, c'est faux, lascia stare, scherzavo,
+    laisse tomber, je plaisante, oublie ça, je voulais dire, correction, c est faux, lascia stare, scherzavo,
     volevo dire,
     dimentica, correzione, non è vero, deixa pra lá, deixa para lá, esquece isso, quis dizer, correção, brincadeira,
     laat maar, grapje, ik bedoel, ik bedoelde, vergeet dat, шучу, шутка, я имел в виду, я имела в виду,
@@ -769,9 +721,7 @@ GAPS = frozenset(
 JA_PARTICLES = "はがをにでとものへや"
 JA_AFTER = ("です", "だ", "から", "まで", "より", "という", "って", "っす", "な ", "さん")
 ZH_BEFORE = frozenset(
-    """
-    在是叫用喝吃欢歡爱住到去为為做说說讲講姓有和跟与與或从從对對了的我记记住给給把让讓称稱当當养養想要会會看玩打写寫买買开開于於来來过過学學
-    """
+    "在是叫用喝吃欢歡爱住到去为為做说說讲講姓有和跟与與或从從对對了的我记记住给給把让讓称稱当當养養想要会會看玩打写寫买買开開于於来來过過学學"
 )
 ZH_AFTER_WORDS = ("过敏", "過敏", "回答", "回复", "上班", "上学", "长大", "生活", "出生", "写", "交流")
 ZH_AFTER = frozenset("的了和与與跟工住是在做作为為当當因而但也都就我吧呢吗嗎上里裡")
@@ -875,7 +825,7 @@ COURTESY = Phrases(
     alright, right, can you, could you, would you, will you, can you please, you can, you may, i want you to,
     i'd like you to, i would like you to, i need you to, you should, you must, you have to, go ahead and, let's,
     yes, sure, bitte, jetzt, kannst du bitte, könntest du, können sie bitte, könnten sie, ich möchte dass du,
-    ich will dass du, und, por favor, ahora, y, s'il te plaît, s'il vous plaît, te plaît, s il te plaît,
+    ich will dass du, und, por favor, ahora, y, s il te plaît, s il vous plaît, te plaît,
     maintenant, et, per favore, adesso, e, ora, agora, alsjeblieft, alstublieft, nu, en, kun je, пожалуйста, и,
     теперь, мне
     """
@@ -898,7 +848,8 @@ AFTER_TARGET = frozenset(
     setting settings
     preference preferences choice entry fact info information details bitte jetzt wieder löschen entfernen vergessen
     vergisst
-    löschst entfernst und oder por favor ya ahora y o s'il maintenant et per adesso e agora alsjeblieft nu en vergeten
+    löschst entfernst und oder por favor ya ahora y o s il te vous plaît maintenant et per adesso e agora alsjeblieft nu
+    en vergeten
     verwijderen wissen пожалуйста и right already immediately
     """.split()
 )

@@ -14,10 +14,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
+from datetime import tzinfo
 from types import MappingProxyType
 from typing import Any, Final
 
+from clawmark.facts.dated import local
 from clawmark.facts.search import about
 from clawmark.guard import markers, secrets
 from clawmark.keys import PREFIXES
@@ -106,7 +107,7 @@ def _date(utterance: Utterance, zone: tzinfo | None) -> str:
     """ "Sat 2026-03-14 23:30 -05:00": what "tomorrow" counts from."""
     if not utterance.dated:
         return "date unknown"
-    at = utterance.at.astimezone(zone or UTC)
+    at = local(utterance.at, zone)
     day, _, time = at.isoformat(timespec="minutes").partition("T")
     return f"{_DAYS[at.weekday()]} {day} {time[:5]} {time[5:]}"
 

@@ -124,7 +124,11 @@ OLDEST: Final = 130
 
 def an_age(filler: Filler) -> bool:
     digits = re.fullmatch(r"(\d{1,3})(?:\W.*|[岁歲歳살].*)?", filler.text)
-    return digits is not None and int(digits[1]) <= OLDEST and (len(filler.words) < 2 or _YEARS.within(filler.words))
+    return (
+        digits is not None
+        and int(digits[1]) <= OLDEST
+        and (len(filler.words) < 2 or _YEARS.within(filler.words, filler.text))
+    )
 
 
 _YEARS: Final = p.Phrases("years, year, jahre, años, ans, anni, anos, jaar, лет, года, год, yaşında, 岁, 歲, 歳, 살")
@@ -243,7 +247,7 @@ a_sport: Final = _one_of(
 a_diet: Final = _one_of(
     """
     vegan*, vegetari*, vegetar*, végét*, pescetari*, pescatari*, kosher, halal, gluten-free, gluten free, keto,
-    lactose-free, веган*, вегетариан*, 素食, 吃素, ベジタリアン, ビーガン, 채식*, 비건
+    lactose-free, веган*, вегетариан*, 素食, 吃素, ベジタリアン, ビーガン, 채식, 비건
     """
 )
 a_medicine: Final = _one_of(
@@ -470,7 +474,7 @@ RELATIONS: Final = (
     _relation(f"{_BIRTH} year birthyear", a_year,
               "born, geboren, nací, né, née, nato, nata, nasci, родился, родилась", "in im en nel em"),
     _relation("age edad alter", an_age, _AGED, "", "", """
-        years year jahre años ans anni anos jaar лет года год old from btw fyi now so and but tho
+        years year jahre años ans anni anos jaar лет года год old from btw fyi now so and but tho です 입니다 이에요 예요
         """),
     _relation("employer company workplace organisation organization", a_name,
               """

@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 
+from clawmark import keys
 from clawmark.facts import manner
+from clawmark.facts.listed import Phrases
 from clawmark.guard import injection, views
 from clawmark.keys import VALUE_LENGTH
 from clawmark.text import count_cjk, length_in_letters
@@ -76,10 +78,16 @@ def is_plain(value: str) -> bool:
     return _states_without_blanks(text) if count_cjk(text) else _states(text, tokens)
 
 
+def is_to_somebody_elsewhere(value: str) -> bool:
+    """Whether `value` speaks to somebody in a language of which no statement is known here: there nobody can tell what
+    the owner says of themselves from what an agent is told."""
+    return _YOU_ELSEWHERE.within(_tokens(views.folded(value)))
+
+
 def is_plain_key(key: str) -> bool:
     """Whether a key does nothing but name: a few words, none of a sentence, and no verb that something is done to. A key is
     shown beside its value, so it must not be the statement itself."""
-    words = named_by(key).split()
+    words = keys.words(key)
     if not words or len(words) > MOST_KEY_WORDS or any(len(word) > LONGEST_WORD for word in words):
         return False
     named = " ".join(words)
@@ -90,7 +98,7 @@ def is_plain_key(key: str) -> bool:
 
 def keyed_risk(key: str, value: str) -> str:
     """The rule by which a value waits that has no risk of its own, and has one beside its key; "" = none."""
-    named = named_by(key)
+    named = keys.read(key)
     together = [f"{named}: {value}", f"{named} {value}"]
     if not injection.score(value) and any(map(injection.score, together)):
         return "key"
@@ -100,27 +108,21 @@ def keyed_risk(key: str, value: str) -> str:
 def is_empty(value: str) -> bool:
     """Whether a value says nothing without its key: yes, true, always."""
     tokens = _tokens(views.folded(value))
-    return all(token in _SAYS_NOTHING for token in tokens)
+    return all(_SAYS_NOTHING.holds(token) for token in tokens)
 
 
 def is_about_person(key: str, value: str) -> bool:
     """Whether a note is about whoever the memory is of, whatever prefix its key has: who, where and how they are."""
-    prefix, _, rest = key.partition(".")
-    words = re.split(r"[._]+", rest)
+    prefix, words = keys.prefix(key), keys.words(key)
     if prefix == "user" or _PERSON.within(words) or _IDENTITY.within(words):
         return True
     if prefix in ("pref", "lesson") and _WHEREABOUTS.within(words):
         return True
     seen = views.revealed(value)
     tokens = _tokens(views.folded(seen))
-    if _PERSON.within(tokens) or _IDENTITY.within(tokens) or _OF_SOMEBODY.begin(tokens):
+    if _PERSON.within(tokens) or _IDENTITY.within(tokens) or _OF_SOMEBODY.stand_at(tokens, 0):
         return True
     return any(word in seen for word in manner.IDENTITY_SPACELESS)
-
-
-def named_by(key: str) -> str:
-    """The words of a key without its prefix, as they are read."""
-    return " ".join(re.split(r"[._]+", key.partition(".")[2])).strip()
 
 
 def is_passing(text: str) -> bool:
@@ -139,44 +141,26 @@ _CLAUSE = re.compile(
 )
 
 
-class _Words:
-    """Words, heads of words and pairs of words, from a table of `manner`."""
-
-    def __init__(self, *tables: str) -> None:
-        phrases = {views.folded(" ".join(one.split())) for table in tables for one in table.split(",")} - {""}
-        self.words = frozenset(one for one in phrases if " " not in one and not one.endswith("*"))
-        self.heads = tuple(sorted(one[:-1] for one in phrases if " " not in one and one.endswith("*")))
-        self.rows = frozenset(tuple(one.removesuffix("*").split()) for one in phrases if " " in one)
-        self._firsts = frozenset(row[0] for row in self.rows)
-
-    def __contains__(self, word: str) -> bool:
-        return word in self.words or word.startswith(self.heads)
-
-    def begin(self, tokens: Sequence[str], at: int = 0) -> bool:
-        """Whether one of them begins at `at`."""
-        if at >= len(tokens):
-            return False
-        if tokens[at] in self:
-            return True
-        return tokens[at] in self._firsts and any(tuple(tokens[at : at + len(row)]) == row for row in self.rows)
-
-    def within(self, tokens: Sequence[str]) -> bool:
-        return any(self.begin(tokens, at) for at in range(len(tokens)))
+def _listed(*tables: str) -> Phrases:
+    """Tables of `manner`. A word of a script without blanks is a token here; what is found inside a text stands in
+    tables of its own."""
+    return Phrases(*tables, form=views.folded, spaceless=False)
 
 
-_YOU, _OUGHT, _EVER = _Words(manner.YOU), _Words(manner.OUGHT), _Words(manner.EVER)
-_PLEASE, _FORBIDS = _Words(manner.PLEASE), _Words(manner.FORBIDS)
-_COMMAND_VERBS, _NOUNS_TOO, _OBJECTS = _Words(manner.COMMANDS), _Words(manner.NOUNS_TOO), _Words(manner.OBJECTS)
-_ARTICLES, _BARRED = _Words(manner.ARTICLES), _Words(manner.BARRED)
-_QUANTIFIERS, _TIMES = _Words(manner.QUANTIFIERS), _Words(manner.TIMES)
-_PAYMENT, _CREDENTIALS, _TOOLS = _Words(manner.PAYMENT), _Words(manner.CREDENTIALS), _Words(manner.TOOLS)
-_NO_NAME, _HEADS, _SAYS_NOTHING = _Words(manner.NO_NAME), _Words(manner.HEADS), _Words(manner.SAYS_NOTHING)
-_KEY_NOUNS = _Words(manner.NOUNS_TOO, manner.KEY_NOUNS)
-_PERSON, _IDENTITY = _Words(manner.PERSON_WORDS), _Words(manner.IDENTITY)
-_OF_SOMEBODY, _WHEREABOUTS = _Words(manner.OF_SOMEBODY), _Words(manner.WHEREABOUTS)
-_GLUE = {language: _Words(listed) for language, listed in manner.GLUE.items()}
-_OPENERS = {language: _Words(listed) for language, listed in manner.OPENERS.items()}
-_FINITE = _Words(manner.FINITE)
+_YOU, _YOU_ELSEWHERE = _listed(manner.YOU, manner.YOU_ELSEWHERE), _listed(manner.YOU_ELSEWHERE)
+_OUGHT, _EVER = _listed(manner.OUGHT), _listed(manner.EVER)
+_PLEASE, _FORBIDS = _listed(manner.PLEASE), _listed(manner.FORBIDS)
+_COMMAND_VERBS, _NOUNS_TOO, _OBJECTS = _listed(manner.COMMANDS), _listed(manner.NOUNS_TOO), _listed(manner.OBJECTS)
+_ARTICLES, _BARRED = _listed(manner.ARTICLES), _listed(manner.BARRED)
+_QUANTIFIERS, _TIMES = _listed(manner.QUANTIFIERS), _listed(manner.TIMES)
+_PAYMENT, _CREDENTIALS, _TOOLS = _listed(manner.PAYMENT), _listed(manner.CREDENTIALS), _listed(manner.TOOLS)
+_NO_NAME, _HEADS, _SAYS_NOTHING = _listed(manner.NO_NAME), _listed(manner.HEADS), _listed(manner.SAYS_NOTHING)
+_KEY_NOUNS = _listed(manner.NOUNS_TOO, manner.KEY_NOUNS)
+_PERSON, _IDENTITY = _listed(manner.PERSON_WORDS), _listed(manner.IDENTITY)
+_OF_SOMEBODY, _WHEREABOUTS = _listed(manner.OF_SOMEBODY), _listed(manner.WHEREABOUTS)
+_GLUE = {language: _listed(listed) for language, listed in manner.GLUE.items()}
+_OPENERS = {language: _listed(listed) for language, listed in manner.OPENERS.items()}
+_FINITE = _listed(manner.FINITE)
 
 
 @cache
@@ -210,18 +194,18 @@ _ORDER_ENDS = re.compile(
 
 def _is_order(words: Sequence[str]) -> bool:
     """Whether a clause begins with a verb as it stands in orders; one that may be a noun counts when it has an object."""
-    if _FORBIDS.begin(words):
+    if _FORBIDS.stand_at(words, 0):
         return True
     if not _has_verb_first(words):
         return False
-    if words[0] not in _NOUNS_TOO:
+    if not _NOUNS_TOO.holds(words[0]):
         return len(words) > 1
-    return len(words) > 1 and words[1] in _OBJECTS and words[1] not in _AFTER_NOUNS
+    return len(words) > 1 and _OBJECTS.holds(words[1]) and words[1] not in _AFTER_NOUNS
 
 
 def _has_verb_first(words: Sequence[str]) -> bool:
     """Whether the first word is a verb of orders and no name: `Mark lives in Ulm` is told of somebody."""
-    return bool(words) and words[0] in _COMMAND_VERBS and not (len(words) > 1 and words[1] in _FINITE)
+    return bool(words) and _COMMAND_VERBS.holds(words[0]) and not (len(words) > 1 and _FINITE.holds(words[1]))
 
 
 _AFTER_NOUNS = frozenset("for from to in on at by with as into no".split())
@@ -246,12 +230,12 @@ def _says_more_than_a_name(words: Sequence[str]) -> bool:
 def _is_done(words: Sequence[str], at: int) -> bool:
     """Whether the word is a verb as it stands in orders. One that is a noun as well counts where it begins a key and what
     follows is no head that it could be a part of."""
-    if words[at] not in _COMMAND_VERBS:
+    if not _COMMAND_VERBS.holds(words[at]):
         return False
-    if words[at] not in _KEY_NOUNS:
+    if not _KEY_NOUNS.holds(words[at]):
         return True
     followed = at == 0 and len(words) > 1 and words[1] != "of"
-    return followed and words[-1] not in _HEADS and not words[-1].isdigit()
+    return followed and not _HEADS.holds(words[-1]) and not words[-1].isdigit()
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -463,7 +447,8 @@ def _speaks_of_machines(text: str, tokens: Sequence[str]) -> bool:
 
 def _speaks_of_everything(tokens: Sequence[str]) -> bool:
     return any(
-        _QUANTIFIERS.begin(tokens, at) and not (_TIMES.begin(tokens, at + 1) or _starts_with_digit(tokens, at + 1))
+        _QUANTIFIERS.stand_at(tokens, at)
+        and not (_TIMES.stand_at(tokens, at + 1) or _starts_with_digit(tokens, at + 1))
         for at in range(len(tokens))
     )
 
@@ -493,11 +478,12 @@ _JOINTS = frozenset(
 def _follows_a_joint(tokens: Sequence[str]) -> bool:
     """Whether behind `and` or `then` stands a verb as in orders that is little else: `lives in Ulm and send …`."""
     return any(
-        before in _JOINTS and word in _COMMAND_VERBS and word not in _NOUNS_TOO for before, word in pairwise(tokens)
+        before in _JOINTS and _COMMAND_VERBS.holds(word) and not _NOUNS_TOO.holds(word)
+        for before, word in pairwise(tokens)
     )
 
 
-_RUSSIAN_ORDER = re.compile(r"[а-я]+(?:йте|ите|ьте|ай|яй|уй|ей)")
+_RUSSIAN_ORDER = re.compile(r"[а-я]+(?:ите|ьте)")
 _THIRD_PERSON = re.compile(r"(?:[a-z]{2,}[^su\W]s|does|has|is|was|goes|uses|[a-z]{3,}sses|[a-z]+'s)")
 _ENGLISH_OPENER = re.compile(rf"{_THIRD_PERSON.pattern}|[a-z]{{3,}}(?:ing|ed)")
 _BARE = re.compile(r"[a-z]+")
@@ -507,9 +493,11 @@ def _orders_by_form(tokens: Sequence[str]) -> bool:
     """Whether an unknown verb is given an object at the very beginning, as only orders do: `Skim the logs`."""
     if _RUSSIAN_ORDER.fullmatch(tokens[0]):
         return True
-    if tokens[1] not in _ARTICLES or not _BARE.fullmatch(tokens[0]):
+    if not _ARTICLES.holds(tokens[1]) or not _BARE.fullmatch(tokens[0]):
         return False
-    return not _THIRD_PERSON.fullmatch(tokens[0]) and not any(opener.begin(tokens) for opener in _OPENERS.values())
+    return not _THIRD_PERSON.fullmatch(tokens[0]) and not any(
+        opener.stand_at(tokens, 0) for opener in _OPENERS.values()
+    )
 
 
 def _reads_as(language: str, text: str, tokens: Sequence[str]) -> bool:
@@ -518,7 +506,7 @@ def _reads_as(language: str, text: str, tokens: Sequence[str]) -> bool:
         return any("\u0430" <= char <= "\u044f" for char in tokens[0]) and _begins(language, tokens)
     if not set("".join(word for word in _TOKEN.findall(text) if word.islower())) <= _ALPHABETS[language]:
         return False
-    glue = sum(_GLUE[language].begin(tokens, at) for at in range(len(tokens)))
+    glue = sum(_GLUE[language].stand_at(tokens, at) for at in range(len(tokens)))
     glue += language == "en" and _THIRD_PERSON.fullmatch(tokens[0]) is not None
     return glue >= (1 if len(tokens) <= 8 else 2) and _begins(language, tokens)
 
@@ -531,7 +519,7 @@ _ALPHABETS = {
 def _begins(language: str, tokens: Sequence[str]) -> bool:
     """Whether the first words are those of a statement: a known opener, an English verb in the third person, or a name or
     noun with what is said of it within the next words."""
-    if _OPENERS[language].begin(tokens) or _starts_with_digit(tokens, 0):
+    if _OPENERS[language].stand_at(tokens, 0) or _starts_with_digit(tokens, 0):
         return True
     if language == "en" and _ENGLISH_OPENER.fullmatch(tokens[0]):
         return True
@@ -539,7 +527,9 @@ def _begins(language: str, tokens: Sequence[str]) -> bool:
 
 
 def _says(language: str, word: str) -> bool:
-    return word in _FINITE or (language == "en" and (_THIRD_PERSON.fullmatch(word) is not None or word.endswith("ed")))
+    return _FINITE.holds(word) or (
+        language == "en" and (_THIRD_PERSON.fullmatch(word) is not None or word.endswith("ed"))
+    )
 
 
 def _states_without_blanks(text: str) -> bool:

@@ -17,7 +17,17 @@ from typing import NamedTuple
 
 from clawmark.facts import phrases as p
 from clawmark.facts.claim import Claim, is_part_of_a_name
-from clawmark.facts.judge import around_of, beside, denies, introduces, is_dropped, is_of_others, is_owners, judged
+from clawmark.facts.judge import (
+    ZH_HOLDS,
+    around_of,
+    beside,
+    denies,
+    introduces,
+    is_dropped,
+    is_of_others,
+    is_owners,
+    judged,
+)
 from clawmark.facts.typed import SPACELESS, Sentence, sentences_of, typed_of, words_of
 from clawmark.model import Said
 
@@ -135,7 +145,8 @@ def _takes_back(claim: Claim, sentence: Sentence, near: bool) -> bool:
         return False
     if near and (p.RETRACTION.within(words, sentence.text) or _is_a_no(words)):
         return True
-    return bool(near and words and p.ACTUALLY.stand_at(words, 0) and not {"also", "too", "auch"}.intersection(words))
+    corrects = p.ACTUALLY.stand_at(words, 0) or sentence.text.startswith(p.ACTUALLY.parts)
+    return near and corrects and {"also", "too", "auch"}.isdisjoint(words)
 
 
 def _is_a_no(words: Sequence[str]) -> bool:
@@ -167,7 +178,7 @@ def _asks(claim: Claim, typed: str) -> bool:
     for sentence in sentences_of(typed):
         if not foreign and _asks_in(claim, sentence):
             asked = True
-        elif asked and (_takes_back(claim, sentence, near=True) or _is_kept(claim, sentence)):
+        elif asked and (_takes_back(claim, sentence, near=True) or _is_kept(sentence)):
             asked = False
         foreign = foreign or introduces(sentence)
     return asked
@@ -253,7 +264,6 @@ def _aims_at_value(claim: Claim, sentence: Sentence) -> bool:
     return False
 
 
-_ZH_HOLDS = re.compile(p.ZH_HOLDS)
 _MINE = re.compile(
     "(?:^|[\\s,、]|忘记|忘記|删除|刪除|删掉|刪掉|忘掉|把|请|請|帮我)(?:请|請)?(?:私の|僕の|俺の|わたしの|我的|제 ?|내 ?)$"
 )
@@ -265,7 +275,7 @@ def _asks_spaceless(claim: Claim, sentence: Sentence) -> bool:
     plain = text.lstrip("请請帮我把 ,")
     if claim.spaceless and plain.startswith(p.FORGET_STARTS) and plain.endswith(claim.text):
         stated = plain[len(next(filter(plain.startswith, p.FORGET_STARTS))) : -len(claim.text)]
-        return "我" in stated and _ZH_HOLDS.match(stated) is not None
+        return "我" in stated and ZH_HOLDS.match(stated) is not None
     if not text.endswith(p.FORGET_ENDS) and not plain.startswith(p.FORGET_STARTS):
         return False
     for name in claim.subject & p.CONCEPTS.keys():
@@ -278,8 +288,8 @@ def _asks_spaceless(claim: Claim, sentence: Sentence) -> bool:
 
 
 def _keeps(claim: Claim, typed: str) -> bool:
-    return any(_takes_back(claim, s, near=True) or _is_kept(claim, s) for s in sentences_of(typed))
+    return any(_takes_back(claim, s, near=True) or _is_kept(s) for s in sentences_of(typed))
 
 
-def _is_kept(claim: Claim, sentence: Sentence) -> bool:
+def _is_kept(sentence: Sentence) -> bool:
     return len(sentence.words) <= SHORT_SENTENCE and p.KEEP.within(sentence.words, sentence.text)

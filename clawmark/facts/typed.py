@@ -123,8 +123,8 @@ _TOKEN = re.compile(
     rf"|[{p.SPACELESS}]+"
     "|[$£¥€\u20a0-\u20cf\u2190-\u21ff\u2300-\u2bff\u3030\u303d\ufffc\U0001f000-\U0001faff]"
 )
-_KANA = re.compile("[\u3041-\u30ff]")
-_HANGUL = re.compile("[\uac00-\ud7af]+")
+KANA = re.compile("[\u3041-\u30ff]")
+HANGUL = re.compile("[\uac00-\ud7af]+")
 _HAN_FIRST, _HAN_LAST = "\u3400", "\u9fff"
 
 
@@ -151,11 +151,11 @@ def opens(text: str, at: int) -> bool:
     if at == 0 or not SPACELESS.match(text[at - 1]):
         return True
     before = text[at - 1]
-    if _KANA.search(text):
+    if KANA.search(text):
         return before in p.JA_PARTICLES
-    if _HANGUL.match(before):
+    if HANGUL.match(before):
         run = re.search("[\uac00-\ud7af]+$", text[max(0, at - 12) : at])
-        return not _HANGUL.match(text, at) and run is not None and run[0].endswith(tuple(p.KO_AFTER))
+        return not HANGUL.match(text, at) and run is not None and run[0].endswith(tuple(p.KO_AFTER))
     return before in p.ZH_BEFORE
 
 
@@ -163,10 +163,10 @@ def closes(text: str, at: int) -> bool:
     """Whether a word may end at `at`, as far as what follows tells."""
     if at >= len(text) or not SPACELESS.match(text[at]):
         return True
-    hangul = _HANGUL.match(text, at)
+    hangul = HANGUL.match(text, at)
     if hangul:
         return hangul[0] in p.KO_AFTER
-    if _KANA.search(text):
+    if KANA.search(text):
         return text[at] in p.JA_PARTICLES or text.startswith(p.JA_AFTER, at)
     return text[at] in p.ZH_AFTER or text.startswith(p.ZH_AFTER_WORDS, at)
 
@@ -182,7 +182,7 @@ def is_word(text: str, start: int, end: int) -> bool:
     if all("\u3041" <= char <= "\u309f" for char in run):
         return len(run) >= 3
     han = _HAN_FIRST <= run[0] <= _HAN_LAST
-    return len(run) >= 2 or (han and _KANA.search(text) is not None)
+    return len(run) >= 2 or (han and KANA.search(text) is not None)
 
 
 @dataclass(frozen=True)

@@ -265,12 +265,7 @@ def _make(edit: Edit, now: datetime) -> Path | None:
 
 
 def _copied(path: Path, content: bytes, now: datetime) -> Path:
-    name = files.dated(path, "clawmark", now)
-    with open(files.create(name), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    return name
+    return files.written(files.dated(path, "clawmark", now), content)
 
 
 def _replace(path: Path, content: bytes) -> None:

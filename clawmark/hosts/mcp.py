@@ -292,7 +292,11 @@ def _tools() -> list[types.Tool]:
     ]
 
 
-_KINDS: Final[Mapping[str, tuple[type, str]]] = {"string": (str, "a text"), "integer": (int, "a whole number")}
+_KINDS: Final[Mapping[str, tuple[type, str]]] = {
+    "string": (str, "a text"),
+    "integer": (int, "a whole number"),
+    "boolean": (bool, "true or false"),
+}
 """What the tools' arguments are: in JSON Schema's words, in Python's, and in a model's."""
 
 MOST_OF_NAME: Final = 40
@@ -312,7 +316,7 @@ def _require(tool: Tool, arguments: Mapping[str, Any]) -> None:
         if value is None:
             if name in tool.parameters["required"]:
                 raise Failure(UNKNOWN, f"{name} is missing: {said}.")
-        elif not isinstance(value, kind) or isinstance(value, bool):
+        elif not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):  # a bool is a number in Python
             raise Failure(UNKNOWN, f"{name} is not {said}.")
 
 

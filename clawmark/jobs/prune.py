@@ -50,7 +50,7 @@ def prune(
     now_listed = listing(source)
     if now_listed is None or (now_listed.names, now_listed.spared) != (listed.names, listed.spared):
         return 0
-    ends = _ended(connection, source, listed, now_listed, keep_text=keep_text, now=clock())
+    ends = _ended(connection, source, listed, keep_text=keep_text, now=clock())
     erased = 0
     for start in range(0, len(ends), ENDS):
         erased += _end(connection, path, source, ends[start : start + ENDS], now_listed, clock())
@@ -73,7 +73,6 @@ def _ended(
     connection: apsw.Connection,
     source: MessageSource,
     listed: Listed,
-    now_listed: Listed,
     *,
     keep_text: bool,
     now: datetime,

@@ -1,4 +1,7 @@
-"""One pass of the jobs, under the lease: index, prune, vectors, extract. What each commits stands, whatever ends the pass."""
+"""One pass of the jobs: index, prune and vectors under the lease, then extract, which may wait for a model for minutes.
+
+What each commits stands, whatever ends the pass.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,8 @@ from clawmark.belief import Belief
 from clawmark.embed import Embedder
 from clawmark.erase import finish, forget_in_sidecar, settle
 from clawmark.errors import SourceAbsent, SourceBusy
-from clawmark.jobs.extract import Done, How, extract
+from clawmark.jobs.asking import How
+from clawmark.jobs.extract import Done, extract
 from clawmark.jobs.index import Tally, index, note_failure
 from clawmark.jobs.plan import Plan, note
 from clawmark.jobs.prune import forget_kept, prune, refresh_kept, refresh_stale
@@ -42,7 +46,7 @@ def run(
     embedder: Callable[[], Embedder | None],
     reader: Reader,
     *,
-    extraction: Callable[[], How | None],
+    extraction: Callable[[], How],
     secret: Callable[[], bytes],
     rules: clean.Rules,
     keep_text: bool,
@@ -55,7 +59,7 @@ def run(
 ) -> SyncReport:
     """Waits its turn up to `wait_seconds`, then DatabaseBusy.
 
-    extraction: who extracts facts, or None. most_batches, hurry: how much of what waits is extracted (`extract.extract`).
+    extraction: who extracts facts. most_batches, hurry: how much of what waits is extracted (`extract.extract`).
     embedder: chosen when its turn has come, since the pass before may have opened the first space.
     planned: what each of `groups` chose; without anything to read, nothing is embedded. A stream that cannot be read is a
     line of the report's failures, and nothing of its source is pruned in this pass. A busy source ends the pass with
@@ -112,25 +116,25 @@ def run(
                 connection, path, chosen, reader, clock=clock, rng=rng, progress=progress, log_is_whole=whole
             )
         sidecar.save(connection, path, clock())
-        how = extraction() if busy is None else None
-        done = Done()
-        if how is not None:
-            done = extract(
-                connection,
-                path,
-                reader,
-                how,
-                secret=secret(),
-                clock=clock,
-                progress=progress,
-                most_batches=most_batches,
-                hurry=hurry,
-            )
-            sidecar.save(connection, path, clock())
         checkpoint(connection)
         pending = vectors.pending_by_reason(connection)
     if busy is not None:
         raise busy
+    done, how = Done(), extraction()
+    if how.who.kind != "off":
+        done = extract(
+            connection,
+            path,
+            reader,
+            how,
+            secret=secret,
+            clock=clock,
+            progress=progress,
+            most_batches=most_batches,
+            hurry=hurry,
+        )
+        sidecar.save(connection, path, clock())
+        checkpoint(connection)
     return SyncReport(
         read=tally.read,
         kept=tally.kept,
@@ -153,7 +157,7 @@ def _tend(
         belief = Belief(connection, secret(), now)
         belief.run_out()
         belief.fade()
-        tombstones.drop_expired(connection, belief.clock)
+        tombstones.drop_expired(connection, belief.as_of)
         if log_is_whole and settle(connection, now):
             forget_in_sidecar(connection, path, now)
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from contextlib import closing
+from typing import Any, Final, Protocol
 
+from clawmark import client
+from clawmark.client import Connection
 from clawmark.errors import ClawmarkError, EndpointDown, EndpointError, ReplyUnusable
 from clawmark.llm import SMALL, SMALL_TOKENS
 from clawmark.serve import message
 from clawmark.serve.message import Failure
-from clawmark.serve.outgoing import Outgoing, Unanswered
+from clawmark.serve.outgoing import Unanswered
 
 SET_UP_WRONGLY: Final = {
     "NOT_ALLOWED": "The gateway does not let clawmark ask its model: look at plugins.entries.clawmark.llm in openclaw.json.",
@@ -36,6 +39,32 @@ NOBODY: Final = (
 )
 
 
+class Asked(Protocol):
+    def ask(self, method: str, params: Mapping[str, Any], seconds: float) -> Any:
+        """The gateway's result within so many seconds. Raises Unanswered, and Failure where it answers an error."""
+        ...
+
+
+class ByResident:
+    """The gateway, asked by way of the resident process that it is connected to: for commands, which have none themselves."""
+
+    def __init__(self, path: str, database: str = "") -> None:
+        """As for `client.connect`; no process is started, for that one would have no gateway either."""
+        self._path = path
+        self._database = database
+
+    def ask(self, method: str, params: Mapping[str, Any], seconds: float) -> Any:
+        with closing(Connection(self._path, database=self._database, start=False)) as connection:
+            try:
+                return connection.call(method, dict(params), max(1, round(seconds * 1000)))
+            except client.Failure as failure:
+                data = failure.data if isinstance(failure.data, dict) else {}
+                why = data.get("unanswered", "nobody" if failure.code == message.FAULT else None)
+                if why is not None:
+                    raise Unanswered(why) from None
+                raise Failure(failure.code, failure.message, data) from None
+
+
 class HostModel:
     """A `clawmark.llm.Completer`."""
 
@@ -43,8 +72,8 @@ class HostModel:
     endpoint = ""
     learned = ""
 
-    def __init__(self, outgoing: Outgoing) -> None:
-        self._outgoing = outgoing
+    def __init__(self, gateway: Asked) -> None:
+        self._gateway = gateway
 
     def complete(self, system: str, user: str, schema: Mapping[str, Any], *, most_tokens: int, seconds: float) -> str:
         until = time.monotonic() + seconds
@@ -64,7 +93,7 @@ class HostModel:
     def _text(self, asked: Mapping[str, Any], seconds: float) -> str:
         """What the model said. Raises Failure as the gateway answers it."""
         try:
-            result = self._outgoing.ask("complete", asked, seconds)
+            result = self._gateway.ask("complete", asked, seconds)
         except Unanswered as unanswered:
             raise _of_silence(unanswered, seconds) from None
         text = result.get("text") if isinstance(result, dict) else None

@@ -136,8 +136,21 @@ class Jobs:
                 self._why = "messages"
             self._changed.notify_all()
 
-    def reconcile(self, is_over: Callable[[], bool]) -> SyncReport:
-        """The report of a pass that begins from now on. Raises what it raised; an empty report when nobody waits any more."""
+    def reconcile(self, is_over: Callable[[], bool], *, drain: bool = True) -> SyncReport | None:
+        """The report of a pass that begins from now on; with `drain` of as many as it takes until nothing waits to be
+        extracted, or what waits gets no less. Raises what it raised; None where none was through when nobody waited any
+        more."""
+        report = self._one_pass(is_over)
+        while drain and report is not None and report.unasked and not is_over():
+            later = self._one_pass(is_over)
+            if later is None:
+                break
+            gets_less = later.unasked < report.unasked
+            report = report.then(later)
+            drain = gets_less
+        return report
+
+    def _one_pass(self, is_over: Callable[[], bool]) -> SyncReport | None:
         asked = Pass()
         with self._changed:
             self._asked.append(asked)
@@ -146,7 +159,7 @@ class Jobs:
             pass
         if asked.failure is not None:
             raise asked.failure
-        return asked.report
+        return asked.report if asked.done.is_set() else None
 
     def wanted(self) -> None:
         """A request came while there is no memory."""

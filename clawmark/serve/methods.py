@@ -22,7 +22,7 @@ from clawmark.serve import message, said
 from clawmark.serve.desk import Blocks, Desk
 from clawmark.serve.jobs import Jobs, told
 from clawmark.serve.message import Failure
-from clawmark.serve.outgoing import Outgoing, offers
+from clawmark.serve.outgoing import Outgoing, Unanswered, offers
 from clawmark.serve.peer import Peer
 from clawmark.serve.pool import Pool, Watchdog
 from clawmark.serve.request import Request
@@ -42,6 +42,12 @@ MOST_WAITING = 256
 
 MOST_COUNT = 10_000
 """Messages in one notice."""
+
+LONGEST_COMPLETION = 600.0
+"""Seconds, where a command sets no deadline."""
+
+TOLD = 0.5
+"""Seconds before its deadline at which a request is told that the pass it waits for goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,7 @@ class Methods:
             "review": (others, self._review),
             "status": (status, self._status),
             "reconcile": (reconcile, self._reconcile),
+            "complete": (Pool("complete", 2, MOST_WAITING), self._complete),
         }
 
     def tidy(self) -> None:
@@ -274,8 +281,27 @@ class Methods:
         from clawmark import tools
 
         said.caller(request.params)
-        memory = self._memory()
-        _answer(request, tools.reconcile(memory, lambda: self._jobs.reconcile(lambda: request.is_over)))
+        memory, drain = self._memory(), request.params.get("drain")
+
+        def is_over() -> bool:
+            return request.is_over or request.left(TOLD) < TOLD
+
+        _answer(request, tools.reconcile(memory, lambda wanted: self._jobs.reconcile(is_over, drain=wanted), drain))
+
+    def _complete(self, request: Request) -> None:
+        """Have the gateway's model answer for a command of this person, which counts what it costs."""
+        from clawmark.llm import HOST
+
+        if HOST.name not in self._memory().settings.allow_remote:
+            raise Failure(message.REFUSED, "CLAWMARK_ALLOW_REMOTE does not name `host`; nothing was sent")
+        asked = {name: request.params.get(name) for name in ("system", "user", "most_tokens")}
+        try:
+            request.answer(self._outgoing.ask("complete", asked, request.left(LONGEST_COMPLETION)))
+        except Unanswered as unanswered:
+            raise Failure(message.NOT_READY, "the gateway did not answer", {"unanswered": unanswered.why}) from None
+        except Failure as failure:  # in its own words nothing is passed on
+            code = str((failure.data or {}).get("code", ""))
+            raise Failure(failure.code, "the gateway could not ask its model", {"code": code}) from None
 
     def _status(self, request: Request) -> None:
         last = self._blocks.last

@@ -34,7 +34,7 @@ def advance(connection: apsw.Connection, name: str, old: str | None, new: str, n
 
 
 def put(connection: apsw.Connection, name: str, value: str, now: datetime) -> None:
-    """Set a note that only holders of the lease read and write, whatever it was before."""
+    """Set a note that one process at a time reads and writes, whatever it was before."""
     connection.execute(
         "INSERT INTO cursors (name, value, updated_at) VALUES (?, ?, ?)"
         " ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at",
@@ -48,3 +48,13 @@ def drop_if(connection: apsw.Connection, name: str, value: str) -> None:
 
 def drop(connection: apsw.Connection, name: str) -> None:
     connection.execute("DELETE FROM cursors WHERE name = ?", (name,))
+
+
+def today(connection: apsw.Connection, name: str, now: datetime) -> int:
+    """How often `count_today` was called on this day (UTC); 0 where `name` holds no such count."""
+    day, _, count = (get(connection, name) or "").partition(" ")
+    return int(count) if day == now.date().isoformat() and count.isdecimal() else 0
+
+
+def count_today(connection: apsw.Connection, name: str, now: datetime) -> None:
+    put(connection, name, f"{now.date().isoformat()} {today(connection, name, now) + 1}", now)

@@ -21,8 +21,8 @@ TYPES: Final = {
     "forget": "a fact was erased; its values are gone from all earlier events too",
     "hide": "an agent had a fact forgotten that nobody asked it to: it is shown nowhere, and stays until a person decides",
     "unhide": "a person took a hidden fact back",
-    "reject": "a statement was refused; detail holds the code or rule, with an extracted one a keyed hash and the length of "
-    "its value, never the value",
+    "reject": "a statement was refused; detail holds the rule, a keyed hash and the length of its value, never the value (in "
+    "events of earlier versions the rule alone, as a word)",
     "propose": "a statement waits for the person; detail holds the proposal, the rule and how it stands to what is known",
     "accept": "a person took a proposal on; detail holds the proposal, and whether and how it was changed",
     "decline": "a person rejected a proposal, which leaves a tombstone for 180 days; detail holds the proposal",
@@ -58,10 +58,13 @@ TYPES: Final = {
     "delete": "written by the TypeScript clawmark: a fact was hidden",
     "injection_blocked": "written by the TypeScript clawmark: a value was refused; the value itself is not carried over",
     "extract_error": "what a model answered could not be used, or only in part; detail says why. Its text is nowhere",
-    "extract_unavailable": "nobody can be asked to extract facts now; detail says why",
+    "extract_unavailable": "nobody can be asked to extract facts now; detail says why, and begins with `unusable: ` where "
+    "no answer could be used",
     "extract_available": "extraction works again",
 }
 """Every event type and what it records."""
+
+_COLUMNS: Final = "id, event_type, created_at, source, scope, memory_key, old_value, new_value, detail"
 
 
 def add(
@@ -96,12 +99,7 @@ def _event(row: tuple[Any, ...]) -> Event:
 
 def latest(connection: apsw.Connection, limit: int) -> list[Event]:
     """The newest `limit` events, newest first."""
-    found = rows(
-        connection,
-        "SELECT id, event_type, created_at, source, scope, memory_key, old_value, new_value, detail"
-        " FROM memory_events ORDER BY id DESC LIMIT ?",
-        (limit,),
-    )
+    found = rows(connection, f"SELECT {_COLUMNS} FROM memory_events ORDER BY id DESC LIMIT ?", (limit,))  # noqa: S608
     return [_event(row) for row in found]
 
 
@@ -109,19 +107,16 @@ def last_of(connection: apsw.Connection, *event_types: str) -> Event | None:
     """The newest event of one of these types."""
     found = rows(
         connection,
-        "SELECT id, event_type, created_at, source, scope, memory_key, old_value, new_value, detail FROM memory_events"
+        f"SELECT {_COLUMNS} FROM memory_events"  # noqa: S608
         " WHERE event_type IN (SELECT value FROM json_each(?)) ORDER BY id DESC LIMIT 1",
-        ('["' + '","'.join(event_types) + '"]',),
+        (json.dumps(event_types),),
     )
     return _event(found[0]) if found else None
 
 
 def are_usable(connection: apsw.Connection) -> bool:
     """Whether every event can be read as what it is."""
-    stored = each(
-        connection,
-        "SELECT id, event_type, created_at, source, scope, memory_key, old_value, new_value, detail FROM memory_events",
-    )
+    stored = each(connection, f"SELECT {_COLUMNS} FROM memory_events")  # noqa: S608
     try:
         return all(map(_event, stored))
     except apsw.CorruptError:
@@ -161,12 +156,55 @@ def stated(connection: apsw.Connection, scope: str | None = None) -> list[tuple[
     )
 
 
+def stated_by_hand(connection: apsw.Connection, scope: str | None = None) -> dict[tuple[str, str, str], datetime]:
+    """(scope, key, value) → when it was stated last by what is no message, as far as the trail tells.
+
+    What was stated long before it was stored, or stored by a file that is lost, is dated by the event that ended it.
+    """
+    found = rows(
+        connection,
+        "SELECT event_type, scope, memory_key, old_value, new_value, created_at, detail FROM memory_events"
+        " WHERE event_type IN ('create', 'update', 'reinforce', 'supersede', 'accept') AND memory_key IS NOT NULL"
+        " AND scope IS NOT NULL AND (?1 IS NULL OR scope = ?1) ORDER BY id",
+        (scope,),
+    )
+    last: dict[tuple[str, str, str], datetime] = {}
+    begun: dict[tuple[str, str], datetime] = {}
+    standing: dict[tuple[str, str], str] = {}
+    for kind, where, key, old, new, created, detail in found:
+        at, told, place = time_of(created), _told(detail), (where, key)
+        if old is not None and kind in ("update", "supersede"):
+            said, day = begun.pop(place, None), told.get("from")
+            if isinstance(day, str) and (said is None or said.date().isoformat() != day):
+                said = time_of(f"{day}T00:00:00+00:00")
+            last[where, key, old] = max(said or at, last.get((where, key, old), said or at))
+        if kind == "accept" and begun.get(place) == at:
+            del begun[place]  # a yes to what was said elsewhere
+        elif new is not None and "evidence" not in told:
+            if kind == "reinforce":
+                last[where, key, new] = max(at, last.get((where, key, new), at))
+            else:
+                begun[place], standing[place] = at, new
+    for (where, key), at in begun.items():
+        stated = (where, key, standing[where, key])
+        last[stated] = max(at, last.get(stated, at))
+    return last
+
+
+def _told(detail: str | None) -> dict[str, Any]:
+    """What a detail says by name; earlier versions wrote plain words."""
+    try:
+        told = json.loads(detail or "")
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
 def of_key(connection: apsw.Connection, key: str, scope: str) -> list[Event]:
     """All that happened to a key, oldest first."""
     found = rows(
         connection,
-        "SELECT id, event_type, created_at, source, scope, memory_key, old_value, new_value, detail FROM memory_events"
-        " WHERE memory_key = ? AND scope = ? ORDER BY id",
+        f"SELECT {_COLUMNS} FROM memory_events WHERE memory_key = ? AND scope = ? ORDER BY id",  # noqa: S608
         (key, scope),
     )
     return [_event(row) for row in found]
@@ -258,20 +296,10 @@ def blank_scope(connection: apsw.Connection, scope: str) -> None:
     )
 
 
-def blank_before(connection: apsw.Connection, scope: str | None, before: datetime) -> None:
-    """Take the values out of events before a time, but for those that still stand."""
-    connection.execute(
-        "UPDATE memory_events SET old_value = NULL, new_value = NULL WHERE (?1 IS NULL OR scope = ?1)"
-        " AND created_at < ?2 AND NOT EXISTS (SELECT 1 FROM facts f WHERE f.key = memory_events.memory_key"
-        " AND f.scope = memory_events.scope AND f.value = memory_events.new_value)",
-        (scope, before.isoformat()),
-    )
-
-
-OF_FACTS: Final = (
-    "create", "update", "reinforce", "forget", "hide", "unhide", "decay", "withdraw", "supersede", "accept", "decline",
-    "answer", "erase", "delete", "upgrade", "recover", "restore", "import",
-)  # fmt: skip
+OF_FACTS: Final = frozenset(
+    "create update reinforce forget hide unhide decay withdraw supersede accept decline answer erase delete upgrade recover"
+    " restore import".split()
+)
 """What happened to facts: kept for good, while anything else is thinned."""
 MOST_NOISE: Final = 5_000
 """How many events of each other type are kept: one run may refuse thousands of statements, and each prompt has one."""
@@ -280,7 +308,7 @@ MOST_NOISE: Final = 5_000
 def thin(connection: apsw.Connection) -> None:
     """Take away all but the newest events of each type that is not about what became of facts. Belongs inside a
     transaction."""
-    for event_type in sorted(TYPES.keys() - set(OF_FACTS)):
+    for event_type in sorted(TYPES.keys() - OF_FACTS):
         connection.execute(
             "DELETE FROM memory_events WHERE event_type = ?1 AND id <= (SELECT id FROM memory_events"
             " WHERE event_type = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2)",

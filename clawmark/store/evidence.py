@@ -65,12 +65,8 @@ def of(connection: apsw.Connection, scope: str, key: str, value: str | None = No
     return [Evidence(content_key, from_ms(at), session) for content_key, at, session in found]
 
 
-Statement = tuple[str, str, str]
-"""Scope, key and value."""
-
-
-def move(connection: apsw.Connection, old: Statement, new: Statement) -> None:
-    """A statement is stored in another place, or in other words; what it rests on goes along."""
+def move(connection: apsw.Connection, old: tuple[str, str, str], new: tuple[str, str, str]) -> None:
+    """A statement (scope, key, value) is stored in another place, or in other words; what it rests on goes along."""
     places = [(scope, key, value_hash(value)) for scope, key, value in (old, new)]
     if places[0] == places[1]:
         return
@@ -151,6 +147,16 @@ def statements_on(connection: apsw.Connection, content_keys: Collection[bytes]) 
     return [(scope, key, hashed) for scope, key, hashed in found]
 
 
+def touching(connection: apsw.Connection, content_keys: Collection[bytes]) -> set[tuple[str, str, bytes]]:
+    """(scope, key, value hash) of every statement that rests on one of these, whatever else it rests on."""
+    found = rows(
+        connection,
+        "SELECT DISTINCT scope, key, value_hash FROM evidence WHERE content_key IN (SELECT unhex(value) FROM json_each(?))",
+        (json.dumps(sorted(key.hex() for key in content_keys)),),
+    )
+    return {(scope, key, hashed) for scope, key, hashed in found}
+
+
 def sessions(connection: apsw.Connection, scope: str, key: str, value: str) -> int:
     """In how many sessions a statement was made."""
     found = rows(
@@ -171,12 +177,3 @@ def note_extracted(connection: apsw.Connection, utterances: Iterable[tuple[bytes
         " ON CONFLICT DO UPDATE SET by_model = max(by_model, excluded.by_model)",
         [(content_key, at, int(by_model)) for content_key, at in utterances],
     )
-
-
-def is_extracted(connection: apsw.Connection, content_key: bytes, at: int) -> bool:
-    found = rows(
-        connection,
-        "SELECT 1 FROM extracted WHERE content_key = ? AND said_at BETWEEN ? AND ? LIMIT 1",
-        (content_key, at - SAME_UTTERANCE_MS, at + SAME_UTTERANCE_MS),
-    )
-    return bool(found)

@@ -41,12 +41,12 @@ def is_said(key: Any, scope: Any, value: Any, source: Any, confidence: Any) -> b
     return has_place and isinstance(value, str) and source in WRITERS and is_sure
 
 
-def get(connection: apsw.Connection, key: str, scope: str, *, deleted: bool = False) -> Fact | None:
-    """The fact under this key; with `deleted` also one that is hidden."""
+def get(connection: apsw.Connection, key: str, scope: str, *, with_hidden: bool = False) -> Fact | None:
+    """The fact under this key; one that is hidden only `with_hidden`."""
     found = rows(
         connection,
         f"SELECT {_COLUMNS} FROM facts WHERE scope = ? AND key = ? AND (? OR is_deleted = 0)",  # noqa: S608
-        (scope, key, deleted),
+        (scope, key, with_hidden),
     )
     return _fact(found[0]) if found else None
 
@@ -58,6 +58,17 @@ def live(connection: apsw.Connection, scopes: Sequence[str] | None = None, *, hi
         f"SELECT {_COLUMNS} FROM facts WHERE is_deleted = ?2"  # noqa: S608
         " AND (?1 IS NULL OR scope IN (SELECT value FROM json_each(?1))) ORDER BY key, scope",
         (None if scopes is None else json.dumps(list(scopes)), int(hidden)),
+    )
+    return [_fact(row) for row in found]
+
+
+def stored_in(connection: apsw.Connection, scopes: Sequence[str] | None = None) -> list[Fact]:
+    """All facts of these scopes (None = all), hidden ones included, by key and scope."""
+    found = rows(
+        connection,
+        f"SELECT {_COLUMNS} FROM facts WHERE ?1 IS NULL OR scope IN (SELECT value FROM json_each(?1))"  # noqa: S608
+        " ORDER BY key, scope",
+        (None if scopes is None else json.dumps(list(scopes)),),
     )
     return [_fact(row) for row in found]
 

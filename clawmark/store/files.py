@@ -26,10 +26,13 @@ PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 COMPANIONS = ("-wal", "-shm", "-journal")
 """What SQLite keeps beside a database. It belongs to that file, and is read into any other that gets its name."""
 
-BESIDE = (*COMPANIONS, ".new", ".lock", ".key", ".key.old", ".key.new", ".check", ".serve", ".facts", ".facts.new")
+LOCKS = (".lock", ".extract.lock")
+"""The leases: of whoever changes the database as a whole, and of whoever extracts."""
+
+BESIDE = (*COMPANIONS, *LOCKS, ".new", ".key", ".key.old", ".key.new", ".check", ".serve", ".facts", ".facts.new")
 """What stands beside a database under its name, next to the dated files."""
 
-IN_PLACE = (*COMPANIONS, ".lock", ".check", ".serve")
+IN_PLACE = (*COMPANIONS, *LOCKS, ".check", ".serve")
 """Of these, what is written where it stands and never has two names by our doing: a second name was planted."""
 
 LONGEST_NAME = 190
@@ -53,6 +56,15 @@ def create(path: Path) -> int:
             os.unlink(path)
             raise
     return handle
+
+
+def written(path: Path, content: bytes) -> Path:
+    """A file that was not there before and holds `content`, on the disk already, for its owner alone."""
+    with open(create(path), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return path
 
 
 def give_name(path: Path, name: Path) -> None:
@@ -104,12 +116,7 @@ def open_or_create(path: Path) -> int:
 def replace(path: Path, content: bytes, draft: Path) -> None:
     """Put `content` at `path`, whole or not at all, over `draft` beside it. One writer at a time: the caller sees to it."""
     draft.unlink(missing_ok=True)  # of a writer that was killed
-    handle = create(draft)
-    with open(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(handle)
-    os.rename(draft, path)
+    os.rename(written(draft, content), path)
     sync_folder(path.parent)
 
 

@@ -35,12 +35,7 @@ def known(path: Path) -> bytes | None:
 def _made(path: Path) -> bytes:
     """Another process may be making it at the same time: the first one's is everybody's."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.{entropy.token_hex(4)}")
-    handle = files.create(draft)
-    try:
-        os.write(handle, entropy.token_bytes(LENGTH))
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    files.written(draft, entropy.token_bytes(LENGTH))
     try:
         files.give_name(draft, path)  # fails where another process was first: then its secret is the one
     except FileExistsError:

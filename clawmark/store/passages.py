@@ -628,11 +628,19 @@ def count_owners_after(connection: apsw.Connection, after: int, *, by_model: boo
     return int(found[0][0])
 
 
-def around(
-    connection: apsw.Connection, scope: str, session: str, first: int, last: int, before: int
-) -> list[tuple[int, int, bytes, int]]:
-    """(id, at, content key, part) of all that was said in a session from passage `first` to `last`, and of the `before`
-    passages in front of it, in the order in which it was said."""
+@dataclass(frozen=True, slots=True)
+class Nearby:
+    """A passage as its neighbours in a session know it. part: 0 = a message, or the first part of one."""
+
+    id: int
+    at: int
+    content_key: bytes
+    part: int
+
+
+def around(connection: apsw.Connection, scope: str, session: str, first: int, last: int, before: int) -> list[Nearby]:
+    """All that was said in a session from passage `first` to `last`, and the `before` passages in front of it, in the
+    order in which it was said."""
     found = rows(
         connection,
         "SELECT id, at, content_key, part FROM (SELECT p.id, p.at, p.content_key, p.part FROM conversations c"
@@ -642,13 +650,23 @@ def around(
         " ORDER BY p.id DESC LIMIT ?5)) ORDER BY at, id",
         (scope, session, first, last, before),
     )
-    return [(row_id, at, key, part) for row_id, at, key, part in found]
+    return [Nearby(*row) for row in found]
 
 
 def newest_at(connection: apsw.Connection) -> datetime | None:
     """When the newest dated message was said that was ever kept; None = there was none."""
     found = rows(connection, "SELECT max(newest) FROM streams")
     return None if found[0][0] is None else from_ms(found[0][0])
+
+
+AHEAD = timedelta(days=1)
+"""How far the clock may be ahead of the newest message before it is taken for wrong."""
+
+
+def as_of(connection: apsw.Connection, now: datetime) -> datetime:
+    """The time at which ages are measured: not more than a day after the newest message, whatever the clock says."""
+    newest = newest_at(connection)
+    return now if newest is None else min(now, newest + AHEAD)
 
 
 def count(connection: apsw.Connection) -> int:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final, get_args
 
 import apsw
 
-from clawmark.model import Conflict, Decision, Proposal, ProposalKind, ProposalState
+from clawmark.errors import UsageError
+from clawmark.model import Conflict, Decision, Draft, Proposal, ProposalKind, ProposalState
 from clawmark.store.db import rows, time_of
+from clawmark.store.evidence import value_hash
 
 KINDS: Final = get_args(ProposalKind)
 CONFLICTS: Final = get_args(Conflict)
 STATES: Final = get_args(ProposalState)
+
+HASH_DIGITS: Final = 4
+"""Of the hash in a name, at least: fewer would bind a yes to nothing."""
+_NUMBER: Final = re.compile(r"[0-9]{1,15}")
 
 _COLUMNS: Final = (
     "id, kind, scope, key, value, confidence, origin, reason, conflict, against, state, observed_at, created_at,"
@@ -54,36 +61,22 @@ def is_one(kind: Any, scope: Any, key: Any, value: Any, confidence: Any, state: 
     return has_place and is_sure and kind in KINDS and state in STATES
 
 
-def add(
-    connection: apsw.Connection,
-    *,
-    kind: ProposalKind,
-    scope: str,
-    key: str,
-    value: str,
-    confidence: float,
-    origin: str,
-    reason: str,
-    conflict: Conflict,
-    against: str | None,
-    observed_at: datetime,
-    now: datetime,
-    expires_at: datetime,
-) -> Proposal:
+def add(connection: apsw.Connection, draft: Draft, now: datetime, expires_at: datetime) -> Proposal:
+    """Have it wait. Nothing was observed later than now, whatever a log's clock said."""
     connection.execute(
         "INSERT INTO proposals (kind, scope, key, value, confidence, origin, reason, conflict, against, state,"
         " observed_at, created_at, updated_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?)",
         (
-            kind,
-            scope,
-            key,
-            value,
-            confidence,
-            origin,
-            reason,
-            conflict,
-            against,
-            observed_at.isoformat(),
+            draft.kind,
+            draft.scope,
+            draft.key,
+            draft.value,
+            draft.confidence,
+            draft.origin,
+            draft.reason,
+            draft.conflict,
+            draft.against,
+            min(draft.observed_at or now, now).isoformat(),
             now.isoformat(),
             now.isoformat(),
             expires_at.isoformat(),
@@ -99,18 +92,55 @@ def get(connection: apsw.Connection, number: int) -> Proposal | None:
     return _proposal(found[0]) if found else None
 
 
+def number_in(name: str) -> int | None:
+    """The number that a proposal's name begins with; None in what is no name."""
+    number = name.strip().partition("-")[0]
+    return int(number) if _NUMBER.fullmatch(number) else None
+
+
+def named(connection: apsw.Connection, name: str) -> Proposal:
+    """The one that waits under this name, `12` or `12-3fa9c1`. Who gives the hash means these very words; who gives the
+    number alone, what stands there now. Raises UsageError for one that is unknown, decided, or says something else."""
+    name = name.strip()
+    number = number_in(name)
+    _, dash, head = name.partition("-")
+    one = None if number is None else get(connection, number)
+    if one is None:
+        raise UsageError(f"nothing waits under {name!r}; `clawmark review --list` names what does.")
+    if one.state != "pending":
+        raise UsageError(f"proposal {one.id} is {one.state} already.")
+    if dash and len(head) < HASH_DIGITS:
+        raise UsageError(
+            f"{name} names too little of what it says: give {one.name}, at least {HASH_DIGITS} digits of its "
+            "hash, or the number alone."
+        )
+    if not one.content_hash.startswith(head):
+        raise UsageError(f"{name} says something else by now: it is {one.name}; look at it again.")
+    return one
+
+
 def pending(
-    connection: apsw.Connection, scopes: Sequence[str] | None = None, *, now: datetime | None = None
+    connection: apsw.Connection,
+    scopes: Sequence[str] | None = None,
+    *,
+    key: str | None = None,
+    now: datetime | None = None,
 ) -> list[Proposal]:
-    """Those that wait, oldest first; scopes None = all; with `now` without those that are put off until later."""
+    """Those that wait, oldest first; scopes, key None = all; with `now` without those that are put off until later."""
     found = rows(
         connection,
         f"SELECT {_COLUMNS} FROM proposals WHERE state = 'pending'"  # noqa: S608
         " AND (?1 IS NULL OR scope IN (SELECT value FROM json_each(?1)))"
-        " AND (?2 IS NULL OR deferred_until IS NULL OR deferred_until <= ?2) ORDER BY id",
-        (None if scopes is None else json.dumps(list(scopes)), None if now is None else now.isoformat()),
+        " AND (?2 IS NULL OR key = ?2)"
+        " AND (?3 IS NULL OR deferred_until IS NULL OR deferred_until <= ?3) ORDER BY id",
+        (None if scopes is None else json.dumps(list(scopes)), key, None if now is None else now.isoformat()),
     )
     return [_proposal(row) for row in found]
+
+
+def saying(connection: apsw.Connection, scope: str, key: str, hashed: bytes) -> list[Proposal]:
+    """Those that wait under this key with the value of this hash, as evidence names it."""
+    return [one for one in pending(connection, [scope], key=key) if value_hash(one.value) == hashed]
 
 
 def count(connection: apsw.Connection, scopes: Sequence[str] | None, now: datetime, most: int) -> int:

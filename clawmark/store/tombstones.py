@@ -1,8 +1,9 @@
 """What must not be learned again: keyed hashes of what was forgotten, which tell nothing without the key.
 
 Of a forgotten statement its key, its value, each content stem of the value and the utterances it rested on are kept; of
-forgotten messages their content key; of a forgotten session its name; of a rejected proposal its value, for a time. What
-was said before a forgetting stays away however often its log is read; what the owner says afterwards counts again.
+forgotten messages their content key; of a forgotten session its name; of a rejected proposal its value, a short one with
+its key, for a time. What was said before a forgetting stays away however often its log is read; what the owner says
+afterwards counts again.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ TALK: Final = timedelta(minutes=10)
 """The same where the statement is one common word: its talk alone."""
 ALWAYS: Final = timedelta(days=36_500)
 """The same where it is a number or a name with digits, which is in no message by chance."""
+OF_ITSELF: Final = 3
+"""From so many stems on a rejected value is rejected under every key; a shorter one says another thing under another key."""
 
 
 def _keyed(secret: bytes, kind: str, *parts: str) -> bytes:
@@ -170,10 +173,17 @@ def bury_session(connection: apsw.Connection, secret: bytes, scope: str, session
 
 
 def bury_rejected(
-    connection: apsw.Connection, secret: bytes, scope: str, value: str, now: datetime, until: datetime
+    connection: apsw.Connection, secret: bytes, scope: str, key: str, value: str, now: datetime, until: datetime
 ) -> None:
-    """The same words are not proposed again until then, under whatever key."""
-    bury(connection, REJECTED, _keyed(secret, REJECTED, scope, likeness(value)), now, until)
+    """The same words are not proposed again until then: under whatever key, or few of them under this one."""
+    of_key, of_itself = _rejections(secret, scope, key, value)
+    bury(connection, REJECTED, of_itself if len(stems(value)) >= OF_ITSELF else of_key, now, until)
+
+
+def _rejections(secret: bytes, scope: str, key: str, value: str) -> tuple[bytes, bytes]:
+    """Of a value under its key, and of the value alone; in files of earlier versions the second stands for short ones too."""
+    said = likeness(value)
+    return _keyed(secret, REJECTED, scope, key, said), _keyed(secret, REJECTED, scope, said)
 
 
 EVERY_SCOPE: Final = ""
@@ -305,10 +315,10 @@ class Tombstones:
             for hashed in (_message(self._secret, content_key), _keyed(self._secret, SESSION, scope, session))
         )
 
-    def is_rejected(self, scope: str, value: str, now: datetime) -> bool:
+    def is_rejected(self, scope: str, key: str, value: str, now: datetime) -> bool:
         """Whether the person rejected these very words not long ago."""
-        known = self._times.get(_keyed(self._secret, REJECTED, scope, likeness(value)))
-        return known is not None and (known[1] is None or known[1] > now)
+        known = [self._times[one] for one in _rejections(self._secret, scope, key, value) if one in self._times]
+        return any(until is None or until > now for _, until in known)
 
 
 def _reach(one: _Stated, word: str) -> timedelta:
@@ -339,7 +349,7 @@ def _are_same(words: int, shared: int, forgotten: int) -> bool:
 def lift(connection: apsw.Connection, secret: bytes, scope: str, key: str, value: str) -> None:
     """The person said it anew: nothing stands against this statement any more. Messages that were forgotten stay so."""
     remove(connection, [hashed for _, hashed in hashes(secret, scope, key, value)])
-    remove(connection, [_keyed(secret, REJECTED, scope, likeness(value))])
+    remove(connection, _rejections(secret, scope, key, value))
     said = stems(value)
     found = rows(
         connection,

@@ -110,7 +110,12 @@ const TOOLS = [
     "description": "Bring the memory up to date with the conversation logs now, and say what was read. Rarely needed: it happens by itself.",
     "parameters": {
       "type": "object",
-      "properties": {},
+      "properties": {
+        "drain": {
+          "type": "boolean",
+          "description": "False: one pass. True, as usual: until no message waits to be looked through."
+        }
+      },
       "required": [],
       "additionalProperties": false
     }

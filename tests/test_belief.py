@@ -1,0 +1,209 @@
+"""Belief: who may state a fact, and that whatever decides a proposal understands its name alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers import START, open_memory, query
+
+from clawmark.errors import Refused, UsageError
+from clawmark.memory import Memory
+from clawmark.model import SHARED, Proposal, Writer
+from clawmark.testing import ListSource
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with open_memory(tmp_path / "memory.db", ListSource()) as opened:
+        yield opened
+
+
+def proposed(memory: Memory, key: str = "user.boat", value: str = "a blue sloop") -> Proposal:
+    return memory.propose("set", key, value, "main", origin="agent", reason="unsupported")
+
+
+def test_what_an_extractor_claims_is_stated_by_nobody(memory: Memory) -> None:
+    writer: Any = "extracted"
+    with pytest.raises(UsageError, match="extracted"):
+        memory.set("user.boat", "a blue sloop", writer=writer)
+    assert (memory.facts(), memory.events()) == ([], [])
+
+
+def test_an_event_that_says_nothing_more_holds_no_detail(memory: Memory) -> None:
+    memory.set("user.boat", "a blue sloop")
+    assert query(memory.path, "SELECT event_type, detail FROM memory_events") == [("create", None)]
+
+
+DECIDING: list[Callable[[Memory, str], object]] = [
+    Memory.proposal,
+    Memory.accept,
+    Memory.reject,
+    Memory.defer,
+]
+
+
+@pytest.mark.parametrize("decide", DECIDING)
+def test_a_name_is_the_number_alone_or_with_the_head_of_the_hash(
+    memory: Memory, decide: Callable[[Memory, str], object]
+) -> None:
+    for digits in (0, 4, 6, 12):
+        one = proposed(memory, f"user.boat{digits}", f"a blue sloop of {digits} tons")
+        decide(memory, f" {one.id}-{one.content_hash[:digits]}".removesuffix("-"))
+
+
+@pytest.mark.parametrize("decide", DECIDING)
+@pytest.mark.parametrize("name", ["", "one", "-", "²", "٣", "-1", "1.0", "999", "9" * 40, "999-abcdef"])
+def test_what_names_nothing_is_said_to_name_nothing(
+    memory: Memory, decide: Callable[[Memory, str], object], name: str
+) -> None:
+    one = proposed(memory)
+    with pytest.raises(UsageError, match="nothing waits under"):
+        decide(memory, name)
+    assert memory.proposals() == [one]
+
+
+@pytest.mark.parametrize("decide", DECIDING)
+def test_a_name_that_does_not_bind_or_binds_to_other_words_decides_nothing(
+    memory: Memory, decide: Callable[[Memory, str], object]
+) -> None:
+    one = proposed(memory)
+    other = "0" if one.content_hash[0] != "0" else "1"
+    for said, told in (
+        ("", "too little"),
+        (one.content_hash[:3], "too little"),
+        (other + one.content_hash[1:6], "something else"),
+        (one.content_hash + "0", "something else"),
+    ):
+        with pytest.raises(UsageError, match=f"{told}.* {one.name}"):
+            decide(memory, f"{one.id}-{said}")
+    assert memory.proposals() == [one]
+
+
+@pytest.mark.parametrize("decide", DECIDING)
+def test_what_is_decided_is_decided_once(memory: Memory, decide: Callable[[Memory, str], object]) -> None:
+    one = proposed(memory)
+    memory.reject(one.name)
+    for name in (str(one.id), one.name):
+        with pytest.raises(UsageError, match="rejected already"):
+            decide(memory, name)
+
+
+# --- one live statement about one thing -------------------------------------------------------------------------------
+
+
+def live(memory: Memory) -> dict[str, str]:
+    return {fact.key: fact.value for fact in memory.facts()}
+
+
+def said_at(memory: Memory, key: str, value: str, at: datetime, **more: Any) -> Proposal:
+    return memory.propose("set", key, value, "main", origin="owner", reason="unsupported", observed_at=at, **more)
+
+
+@pytest.mark.parametrize("scope", ["main", SHARED])
+def test_a_yes_takes_the_place_of_what_stands_under_another_key_of_the_subject(memory: Memory, scope: str) -> None:
+    memory.set("user.home_city", "Ghent", scope, observed_at=START)
+    one = said_at(memory, "user.city", "Porto", START + timedelta(days=1))
+    (shown,) = memory.proposals()
+    assert (shown.conflict, shown.against) == ("conflict_candidate", "user.home_city")
+    fact = memory.accept(one.name)
+    assert fact is not None and (fact.key, fact.scope) == ("user.home_city", scope)
+    assert live(memory) == {"user.home_city": "Porto"}
+    assert [decided.edited for decided in memory.decisions()] == [False]
+
+
+def test_a_yes_to_what_was_said_earlier_says_what_becomes_of_the_later(memory: Memory) -> None:
+    one = said_at(memory, "user.city", "Porto", START)
+    memory.set("user.home_city", "Ghent", "main")
+    (shown,) = memory.proposals()
+    assert (shown.conflict, shown.against, shown.name) == ("conflict_candidate", "user.home_city", one.name)
+    with pytest.raises(UsageError, match=r"user\.home_city says something else since"):
+        memory.accept(one.name)
+    assert live(memory) == {"user.home_city": "Ghent"}
+    memory.accept(one.name, way="supersede")
+    assert live(memory) == {"user.city": "Porto"}
+    (why,) = memory.why("user.home_city")
+    assert [one.old_value for one in why.history if one.event_type == "supersede"] == ["Ghent"]
+
+
+def test_a_yes_that_names_a_key_or_keeps_both_leaves_what_stands_there(memory: Memory) -> None:
+    memory.set("user.home_city", "Ghent", "main", observed_at=START)
+    later = START + timedelta(days=1)
+    memory.accept(said_at(memory, "user.city", "Porto", later).name, way="keep_both")
+    assert live(memory) == {"user.home_city": "Ghent", "user.city": "Porto"}
+    memory.accept(said_at(memory, "user.town", "Lund", later).name, key="user.main_city")
+    assert live(memory) == {"user.home_city": "Ghent", "user.city": "Porto", "user.main_city": "Lund"}
+
+
+def test_of_two_that_wait_the_later_names_the_opposite_that_it_would_stand_beside(memory: Memory) -> None:
+    """R27."""
+    first = proposed(memory, "pref.packages", "Prefer pnpm over npm in this monorepo")
+    second = proposed(memory, "lesson.monorepo_tools", "Avoid pnpm in this monorepo")
+    relations = {one.id: (one.conflict, one.against) for one in memory.proposals()}
+    assert relations == {first.id: ("none", None), second.id: ("conflict_candidate", "pref.packages")}
+    memory.reject(first.name)
+    assert [(one.conflict, one.against) for one in memory.proposals()] == [("none", None)]
+    third = proposed(memory, "pref.packages", "Prefer pnpm over npm in this repository, always")
+    memory.accept(second.name, way="supersede")
+    assert live(memory) == {"lesson.monorepo_tools": "Avoid pnpm in this monorepo"}, "a yes ends facts alone"
+    assert [one.id for one in memory.proposals()] == [third.id]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "is_one"),
+    [
+        ("user.office_city", "Lisbon", False),
+        ("user.home_city", "Lisbon", True),
+        ("pref.holiday", "lisbon", False),
+    ],
+)
+def test_one_short_value_is_one_statement_only_about_one_thing(
+    memory: Memory, key: str, value: str, is_one: bool
+) -> None:
+    first = proposed(memory, "user.city", "Lisbon")
+    assert (proposed(memory, key, value).id == first.id) is is_one
+    sentence = proposed(memory, "pref.tea", "green tea from a big blue pot")
+    assert proposed(memory, "lesson.kitchen", "Green tea from a big blue pot").id == sentence.id
+
+
+def test_a_rejection_of_a_short_value_is_of_its_key(memory: Memory) -> None:
+    memory.reject(proposed(memory, "user.employer", "Firefox").name)
+    assert proposed(memory, "pref.browser", "Firefox").state == "pending"
+    with pytest.raises(Refused):
+        proposed(memory, "user.employer", "firefox")
+
+
+@pytest.mark.parametrize("by_hand", [True, False])
+def test_what_waits_and_says_what_is_stored_in_other_words_waits_no_longer(memory: Memory, by_hand: bool) -> None:
+    """R5."""
+    proposed(memory, "pref.tea", "likes decaffeinated tea")
+    other = proposed(memory, "pref.tea", "prefers tea without caffeine")
+    assert len(memory.proposals()) == 2
+    if by_hand:
+        memory.set("pref.tea", "prefers tea without caffeine", "main")
+    else:
+        memory.accept(other.name)
+    assert memory.proposals() == []
+
+
+def test_what_waits_under_another_key_of_the_subject_is_answered_too(memory: Memory) -> None:
+    proposed(memory, "user.editor", "Helix")
+    work = proposed(memory, "user.work_editor", "Helix")
+    memory.set("pref.editor", "Helix", "main")
+    assert memory.proposals() == [work]
+
+
+@pytest.mark.parametrize("writer", ["user", "agent"])
+def test_what_is_refused_leaves_rule_hash_and_length(memory: Memory, writer: Writer) -> None:
+    """R14. Two refusals of one value can be told to be of one."""
+    secret = "ghp_" + "".join("abcd1234EFGH"[i % 12] for i in range(36))
+    for _ in range(2):
+        with pytest.raises(Refused):
+            memory.set("user.note", secret, writer=writer)
+    details = [json.loads(event.detail or "") for event in memory.events()]
+    assert details[0] == details[1] and details[0].keys() == {"rule", "hash", "length"}
+    assert (details[0]["rule"], details[0]["length"]) == ("SECRET", len(secret))
