@@ -250,7 +250,10 @@ class _Arrival:
         here, at = proposals.get(self._connection, number), datetime.fromisoformat(row["updated_at"])
         until = min(at, self._as_of) + REJECTED_FOR
         if row["state"] == "rejected" and here is not None and self._secret is not None:
-            tombstones.bury_rejected(self._connection, self._secret, here.scope, here.key, here.value, at, until)
+            is_owners = here.origin == "owner"
+            tombstones.bury_rejected(
+                self._connection, self._secret, here.scope, here.key, here.value, at, until, is_owners=is_owners
+            )
         proposals.decide(self._connection, number, row["state"], at)
         return Outcome("replaced")
 
@@ -266,7 +269,7 @@ class _Arrival:
         if self._forgotten.covers_value(scope, key, value, self._rests_on.get(stated, ())):
             self._kept_out.add(stated)
             return Outcome("forgotten")
-        if self._forgotten.is_rejected(scope, key, value):
+        if self._forgotten.is_rejected(scope, key, value, _owner_said_at(row)):
             return Outcome("rejected")
         return self._added(row)
 
@@ -422,8 +425,13 @@ class _Forgotten:
             return True
         return any(value is not None and self.covers_value(scope, key, value) for value in values)
 
-    def is_rejected(self, scope: str, key: str, value: str) -> bool:
-        return any(known.is_rejected(scope, key, value, self._as_of) for known in self._known)
+    def is_rejected(self, scope: str, key: str, value: str, said_at: datetime | None) -> bool:
+        return any(known.is_rejected(scope, key, value, self._as_of, said_at=said_at) for known in self._known)
+
+
+def _owner_said_at(row: Row) -> datetime | None:
+    """When the owner said what a proposal says; None where others did."""
+    return datetime.fromisoformat(row["observed_at"]) if row["origin"] == "owner" else None
 
 
 def _adds_nothing(old: Fact, new: Fact) -> bool:

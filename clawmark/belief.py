@@ -22,7 +22,7 @@ from clawmark.errors import Refused, UsageError
 from clawmark.facts import ladder, statement
 from clawmark.facts.subject import same_subject
 from clawmark.guard import injection, secrets
-from clawmark.model import CONFIDENCE, SHARED, Draft, Evidence, Fact, Proposal, Ruling, Utterance, Writer, Yes
+from clawmark.model import CONFIDENCE, SHARED, Draft, Evidence, Fact, Proposal, Ruling, Said, Utterance, Writer, Yes
 from clawmark.store import events, evidence, facts, passages, proposals, tombstones
 from clawmark.store.tombstones import Tombstones
 from clawmark.text import cut, likeness
@@ -55,9 +55,17 @@ class Belief:
 
     # What somebody says now
 
-    def state(self, key: str, value: str, scope: str, writer: Writer, observed_at: datetime | None) -> Fact:
-        """The fact as it stands afterwards; `key` and `value` have passed `statement`. Raises Refused CONFLICT_SKIP or
-        FORGOTTEN, with nothing changed."""
+    def state(
+        self,
+        key: str,
+        value: str,
+        scope: str,
+        writer: Writer,
+        observed_at: datetime | None,
+        rested: Sequence[Evidence] | None = None,
+    ) -> Fact:
+        """The fact as it stands afterwards; `key` and `value` have passed `statement`. rested: the messages in which it was
+        said, as far as they are known; None = in none. Raises Refused CONFLICT_SKIP or FORGOTTEN, with nothing changed."""
         if writer not in CONFIDENCE:
             raise UsageError(f"a fact is stated by {' or '.join(CONFIDENCE)}; propose what {writer!r} claims.")
         connection, now = self._connection, self._now
@@ -84,25 +92,28 @@ class Belief:
             flagged = injection.score(value)
             if flagged:
                 self._event("injection_flag", "user", scope, key, {"rules": list(flagged.rules)})
-        self._of_fact(outcome, writer, old, fact)
+        self._of_fact(outcome, writer, old, fact, rested)
         return fact
 
-    def typed(self, key: str, value: str, scope: str, at: datetime, message: Evidence | None) -> Fact:
-        """`state` of what the person typed at a time, in a message where it is known: under the key that its subject has
-        already, so that the newer statement takes the place of all older ones, and resting on the message."""
+    def typed(self, key: str, value: str, scope: str, said: Said, message: Evidence | None) -> Fact:
+        """`state` of what the person typed, resting on the message where that is known. It takes the place of all older
+        statements about the same thing, under the key that the person gave it before where what they typed is about
+        that too, and of whatever others wrote of it. Hidden ones count, so that none comes back later."""
         from clawmark.facts import standing  # its tables take their time, and what is set by hand needs none
 
-        known = self._known(scope)
-        fact = self.state(standing.known_key(key, value, known), value, scope, "user", at)
-        self._end(standing.outdated(fact, known), fact)
+        stored = facts.stored_in(self._connection, [scope, SHARED])
+        own = [one for one in stored if one.source == "user" and (one.key == key or _is_said_of(one.key, value, said))]
+        rested = [] if message is None else [message]
+        fact = self.state(standing.known_key(key, value, own), value, scope, "user", said.at, rested)
+        self._end(standing.outdated(fact, own, said.at), fact, said.at)
+        outweighed = standing.outweighed(fact, stored)
+        self._end(outweighed, fact, said.at)
+        for one in outweighed:
+            if likeness(one.value) == likeness(value):
+                evidence.share(self._connection, (one.scope, one.key, one.value), (scope, fact.key, fact.value))
         if message is not None:
             evidence.add(self._connection, scope, fact.key, fact.value, message)
         return fact
-
-    def _known(self, scope: str) -> list[Fact]:
-        from clawmark.facts import standing
-
-        return standing.seen_from(scope, facts.live(self._connection, [scope, SHARED]))
 
     def note_refusal(self, refused: Refused, key: str, value: str, scope: str, writer: Writer) -> None:
         """What was refused stands nowhere; its key is named only where a fact has it."""
@@ -127,11 +138,17 @@ class Belief:
         for one in proposals.pending(self._connection, [scope]):
             is_same = same_subject(one.key, key) and _says(one.value, value)
             if is_same if one.kind == "set" else one.key == key:
-                proposals.decide(self._connection, one.id, "superseded", self._now)
-                self._event("answer", "clawmark", scope, said={"proposal": one.id})
+                self._supersede(one)
+                if one.kind == "set":
+                    evidence.share(self._connection, (scope, one.key, one.value), (scope, key, value))
+                    erase.drop_evidence(self._connection, scope, one.key, one.value)
+
+    def _supersede(self, one: Proposal) -> None:
+        proposals.decide(self._connection, one.id, "superseded", self._now)
+        self._event("answer", "clawmark", one.scope, said={"proposal": one.id})
 
     def _of_fact(
-        self, outcome: str, writer: str, old: Fact | None, fact: Fact, rested: Sequence[Evidence] = ()
+        self, outcome: str, writer: str, old: Fact | None, fact: Fact, rested: Sequence[Evidence] | None = None
     ) -> None:
         """The event of a fact, with the dates between which the old value was true."""
         said: dict[str, Any] = {}
@@ -139,8 +156,8 @@ class Belief:
             # What was said earlier and is decided now ended the other one now.
             until = fact.observed_at if fact.observed_at >= old.observed_at else self._now
             said = {"from": _date(old.observed_at), "until": _date(until)}
-        if rested:
-            said["evidence"] = [one.content_key.hex()[:12] for one in rested]
+        if rested is not None:
+            said["evidence"] = [one.content_key.hex()[: events.EVIDENCE_DIGITS] for one in rested]
         before = None if old is None else old.value
         self._event(outcome, writer, fact.scope, fact.key, said, old=before, new=fact.value)
 
@@ -161,16 +178,32 @@ class Belief:
             return self._refused(ruling, "forgotten", scope)
         if not all(passages.with_content(self._connection, [one]) for one in content_keys):
             return self._refused(ruling, "erased", scope)  # since it was read
-        if known.is_rejected(scope, ruling.key, ruling.value, self.as_of):
+        said_at = ruling.observed_at if _origin(ruling) == "owner" else None
+        if known.is_rejected(scope, ruling.key, ruling.value, self.as_of, said_at=said_at):
             return self._refused(ruling, "rejected", scope)
+        ruling = self._placed_now(ruling, scope)
         if ruling.outcome == "store":
             return self._stored(ruling, scope, rests_on)
         return self._waits(ruling, scope, rests_on)
 
+    def _placed_now(self, ruling: Ruling, scope: str) -> Ruling:
+        """What may be stored, among the facts as they stand now: another one of its batch, or of another process, may have
+        been stored since it was judged."""
+        from clawmark.facts.placing import placed
+
+        if ruling.outcome != "store":
+            return ruling
+        place = placed(ruling.key, ruling.value, known_in(self._connection, scope))
+        if place.conflict in ("conflict_candidate", "merge_candidate"):
+            return replace(
+                ruling, outcome="propose", rule=place.conflict, conflict=place.conflict, against=place.against
+            )
+        return replace(ruling, key=place.key, value=place.value)
+
     def _rests_on_too(self, ruling: Ruling, scope: str) -> None:
         """A fact that is known rests on what the owner plainly said of it as well. Nothing else of it changes."""
         said = [_evidence(one) for one in ruling.evidence if passages.with_content(self._connection, [one.content_key])]
-        for fact in self._known(scope) if said else ():
+        for fact in known_in(self._connection, scope) if said else ():
             if fact.key == ruling.key and likeness(fact.value) == likeness(ruling.value):
                 for one in said:
                     evidence.add(self._connection, fact.scope, fact.key, fact.value, one)
@@ -210,13 +243,12 @@ class Belief:
         return "refused"
 
     def _waits(self, ruling: Ruling, scope: str, rests_on: Sequence[Evidence]) -> str:
-        origin = next((one.origin for one in ruling.evidence), "owner")
         draft = Draft(
             "set",
             ruling.key,
             ruling.value,
             scope,
-            origin=origin,
+            origin=_origin(ruling),
             reason=ruling.rule,
             confidence=ruling.confidence,
             conflict=ruling.conflict,
@@ -241,7 +273,8 @@ class Belief:
         known = Tombstones(self._connection, self._secret)
         if draft.kind == "set" and known.covers([draft.scope, SHARED], draft.key, draft.value):
             raise Refused("FORGOTTEN", "the person had it forgotten; only what they say since then brings it back")
-        if draft.kind == "set" and known.is_rejected(draft.scope, draft.key, draft.value, self.as_of):
+        said_at = draft.observed_at or self._now if draft.origin == "owner" else None
+        if draft.kind == "set" and known.is_rejected(draft.scope, draft.key, draft.value, self.as_of, said_at=said_at):
             raise Refused("REVIEW", "the person rejected it not long ago")
         made, _ = self._propose(draft)
         if made is None:
@@ -249,14 +282,19 @@ class Belief:
         return made
 
     def _propose(self, draft: Draft) -> tuple[Proposal | None, bool]:
-        """The proposal, and whether it is new; None where too many wait."""
+        """The proposal, and whether it is new; None where too many wait. The owner's own words take the place of the same
+        of others, who chose the key."""
         from clawmark.facts import standing
 
         waiting = proposals.pending(self._connection, [draft.scope])
         alike = [one for one in waiting if (one.origin == "owner") == (draft.origin == "owner")]
         for one in waiting:
-            says_it = one.kind == draft.kind and standing.says_the_same(one, draft)
-            if says_it and (draft.kind == "set" or one.key == draft.key):
+            if one.kind != draft.kind or not standing.says_the_same(one, draft):
+                continue
+            if draft.kind == "set" and draft.origin == "owner" != one.origin:
+                erase.drop_evidence(self._connection, one.scope, one.key, one.value)
+                self._supersede(one)
+            elif draft.kind == "set" or one.key == draft.key:
                 return one, False
         if len(alike) >= MOST_PENDING and not self._make_room(alike, draft.origin):
             return None, False
@@ -288,7 +326,7 @@ class Belief:
         if drafted.kind == "forget":
             self._erased(drafted, yes)
             return None
-        known = self._known(drafted.scope)
+        known = known_in(self._connection, drafted.scope)
         one = standing.as_it_stands(drafted, known)
         if yes.into is not None and (yes.key is not None or yes.way != "replace"):
             raise UsageError("merge into a key, or give another key, or say how both stand; not two of these.")
@@ -309,19 +347,26 @@ class Belief:
         proposals.decide(self._connection, one.id, "accepted", self._now)
         old = facts.get(self._connection, under, scope, with_hidden=True)
         begun = self._now if old is None else old.created_at
-        fact = Fact(under, said, CONFIDENCE["user"], "user", self._now, scope, begun, one.observed_at, self._now)
+        # A yes is no new saying, or the older of two that are said yes to in their order would stand against the newer.
+        last = self._now if yes.into is not None or yes.value is not None else one.observed_at
+        if old is not None and likeness(old.value) == likeness(said):
+            last = max(last, old.reinforced_at)
+        fact = Fact(under, said, CONFIDENCE["user"], "user", self._now, scope, begun, one.observed_at, last)
         facts.put(self._connection, fact)
         for where in self._seen_from(scope):
             tombstones.lift(self._connection, self._secret, where, under, said)
-        evidence.move(self._connection, (one.scope, one.key, one.value), (scope, under, said))
+        if yes.value is None or likeness(said) == likeness(one.value):  # else nobody said what the person typed
+            evidence.share(self._connection, (one.scope, one.key, one.value), (scope, under, said))
+        erase.drop_evidence(self._connection, one.scope, one.key, one.value)
         if yes.into is not None and old is not None and yes.value is None:  # it says what the other said, too
             for rested in evidence.of(self._connection, scope, under, old.value):
                 evidence.add(self._connection, scope, under, said, rested)
         self._of_fact("create" if old is None else "update", "user", old, fact)
         if beaten is not None:
-            self._end([beaten], fact)
+            self._end([beaten], fact, one.observed_at)
         elif yes == Yes(value=yes.value):
-            self._end(standing.outdated(fact, known), fact)
+            stored = facts.stored_in(self._connection, [one.scope, SHARED])
+            self._end(standing.outdated(fact, stored, one.observed_at), fact, one.observed_at)
         edited = said != one.value or under not in (one.key, known_as)
         how = "merge" if yes.into is not None else yes.way
         taken = {"proposal": one.id, "edited": edited, "way": how, "confidence": one.confidence}
@@ -329,11 +374,11 @@ class Belief:
         self._answered(scope, under, said)
         return fact
 
-    def _end(self, ended: Sequence[Fact], by: Fact) -> None:
+    def _end(self, ended: Sequence[Fact], by: Fact, said_at: datetime) -> None:
         """What these facts say was true until `by` was said; it stays in the trail, with its dates."""
         for one in ended:
             facts.remove(self._connection, one.key, one.scope)
-            until = by.observed_at if by.observed_at >= one.observed_at else self._now
+            until = said_at if one.observed_at <= said_at <= self._now else self._now
             span = {"by": by.key, "from": _date(one.observed_at), "until": _date(until)}
             self._event("supersede", "user", one.scope, one.key, span, old=one.value)
 
@@ -360,7 +405,7 @@ class Belief:
         if held is not None and likeness(held.value) != likeness(one.value) and held.reinforced_at > one.observed_at:
             raise UsageError(
                 f"{under} says something else since {_date(held.reinforced_at)}, later than {one.name} was said; say that it "
-                "supersedes, keep both, or reject it."
+                "supersedes (--supersede), keep both (--keep-both), or reject it."
             )
 
     def _merged(self, one: Proposal, into: str, said: str, *, edited: bool) -> tuple[str, str]:
@@ -392,7 +437,8 @@ class Belief:
         )
 
     def reject(self, name: str, reason: str) -> Proposal:
-        """The person does not want it: its words are not proposed again for 180 days. What was hidden is shown again."""
+        """The person does not want it: its words are not proposed again for 180 days; where others than the person said
+        them, under this key, and not what the person says afterwards. What was hidden is shown again."""
         one = proposals.named(self._connection, name)
         proposals.decide(self._connection, one.id, "rejected", self._now)
         said: dict[str, Any] = {"proposal": one.id, "rule": one.reason}
@@ -402,9 +448,16 @@ class Belief:
             self._shown_again(one)
         else:
             tombstones.bury_rejected(
-                self._connection, self._secret, one.scope, one.key, one.value, self._now, self.as_of + REJECTED_FOR
+                self._connection,
+                self._secret,
+                one.scope,
+                one.key,
+                one.value,
+                self._now,
+                self.as_of + REJECTED_FOR,
+                is_owners=one.origin == "owner",
             )
-            evidence.remove(self._connection, one.scope, one.key, one.value)
+            erase.drop_evidence(self._connection, one.scope, one.key, one.value)
         self._event("decline", "user", one.scope, said=said | self._hash(one.value))
         return one
 
@@ -428,7 +481,7 @@ class Belief:
         if one.kind == "forget":
             self._shown_again(one)
         else:
-            evidence.remove(self._connection, one.scope, one.key, one.value)
+            erase.drop_evidence(self._connection, one.scope, one.key, one.value)
         self._event("lapse", "clawmark", one.scope, said={"proposal": one.id})
 
     def fade(self) -> int:
@@ -469,6 +522,23 @@ class Belief:
         )
 
 
+def known_in(connection: apsw.Connection, scope: str) -> list[Fact]:
+    """The facts that stand in a scope, one for each key."""
+    from clawmark.facts import standing
+
+    return standing.seen_from(scope, facts.live(connection, [scope, SHARED]))
+
+
+def as_they_stand(connection: apsw.Connection, found: Sequence[Proposal]) -> list[Proposal]:
+    """Proposals with what each is against by now, which may have been stored, or wait, since it was made."""
+    from clawmark.facts import standing
+
+    scopes = {one.scope for one in found}
+    known = {scope: known_in(connection, scope) for scope in scopes}
+    waiting = {scope: proposals.pending(connection, [scope]) for scope in scopes}
+    return [standing.as_it_stands(one, known[one.scope], waiting[one.scope]) for one in found]
+
+
 def _says(value: str, other: str) -> bool:
     """Whether both say the same, in whatever words."""
     if likeness(value) == likeness(other):
@@ -476,6 +546,19 @@ def _says(value: str, other: str) -> bool:
     from clawmark.facts.alike import is_paraphrase  # its tables take their time
 
     return is_paraphrase(value, other)
+
+
+def _is_said_of(key: str, value: str, said: Said) -> bool:
+    """Whether what the owner typed says the value, and of what the key names."""
+    from clawmark.facts.fitting import bears
+    from clawmark.facts.support import supporting
+
+    return supporting(key, value, [said]) is not None and bears(key, value, said.text)
+
+
+def _origin(ruling: Ruling) -> str:
+    """Who said what an extractor claims."""
+    return next((one.origin for one in ruling.evidence), "owner")
 
 
 def _evidence(one: Utterance) -> Evidence:

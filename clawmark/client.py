@@ -51,6 +51,10 @@ class Failure(Exception):
         self.data = data
 
 
+class Unreached(Failure):
+    """Nobody answers for this database, or whoever did went away."""
+
+
 # --- one connection ---------------------------------------------------------------------------------------------------
 
 
@@ -230,11 +234,12 @@ def exchange(connection: Any, line: bytes, until: float) -> bytes:
 class Connection:
     """The resident process at a socket, for many threads: each call has a connection to itself, kept for the next one."""
 
-    def __init__(self, path: str, *, database: str = "", start: bool = True) -> None:
-        """database, start: as for `connect`."""
+    def __init__(self, path: str, *, database: str = "", start: bool = True, tries: int = 2) -> None:
+        """database, start: as for `connect`. tries: how often it is asked where the other end goes away meanwhile."""
         import threading
 
         self._path = path
+        self._tries = tries
         self._database = database
         self._start = start
         self._lock = threading.Lock()
@@ -262,12 +267,11 @@ class Connection:
             connection.close()
 
     def _exchanged(self, line: bytes, until: float) -> bytes:
-        """Twice where the other end went away meanwhile: all that can be asked may be asked once more."""
-        for _ in range(2):
+        for _ in range(self._tries):
             soon = min(until, time.monotonic() + START_SECONDS)
             connection = self._kept() or connect(self._path, soon, database=self._database, start=self._start)
             if connection is None:
-                raise Failure(FAULT, "the resident process cannot be reached; `clawmark doctor` says why")
+                raise Unreached(FAULT, "the resident process cannot be reached; `clawmark doctor` says why")
             try:
                 answer = exchange(connection, line, until + GRACE)
             except TimeoutError:
@@ -279,7 +283,7 @@ class Connection:
             with self._lock:
                 self._idle.append(connection)
             return answer
-        raise Failure(FAULT, "the resident process went away")
+        raise Unreached(FAULT, "the resident process went away")
 
     def _kept(self) -> Any:
         """A connection of an earlier call whose other end is still there."""

@@ -7,7 +7,7 @@ pages and the write-ahead log. Nothing here decides what to forget; whoever asks
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -69,10 +69,7 @@ def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes,
     """Erase a fact with all that was ever stored under its key, and leave permanent tombstones: of key, values, stems, and
     of the messages it rests on. Belongs inside a transaction. False when nothing ever stood there, in the trail neither.
     """
-    fact = facts.get(connection, key, scope, with_hidden=True)
-    values = {old for _, of_key, old in events.stated(connection, scope) if of_key == key}
-    if fact is not None:
-        values.add(fact.value)
+    values = said_under(connection, key, scope)
     if not values:
         return False
     rests_on = [one.content_key for value in values for one in evidence.of(connection, scope, key, value)]
@@ -81,21 +78,21 @@ def erase_fact(connection: apsw.Connection, key: str, scope: str, secret: bytes,
     facts.remove(connection, key, scope)
     erase_messages(connection, rests_on, secret, now)
     evidence.remove(connection, scope, key)
-    _erase_proposals(connection, key, scope, values, secret, now)
+    for one in beside(proposals.pending(connection), key, scope, values):
+        erase_proposal(connection, one, secret, now)
     events.blank_values(connection, key, scope)
+    for value in values:
+        events.blank_reasons(connection, stems(value))
     _note_forgotten(connection, key, scope, values, now)
     return True
 
 
 def _note_forgotten(connection: apsw.Connection, key: str, scope: str, values: Collection[str], now: datetime) -> None:
-    """That it was forgotten and when, in no word of it: a key that is made of them goes out of every event, unless one tells
-    what else it said."""
+    """That it was forgotten and when, in no word of it: a key that is made of them goes out of every event."""
     said = frozenset().union(*map(stems, values))
     tells = bool(stems(keys.read(key)) & said)
-    if tells and not _told(connection, key, scope):
+    if tells:
         events.blank_key(connection, key, scope)
-    for value in values:
-        events.blank_reasons(connection, stems(value))
     events.add(connection, "forget", now, source="user", scope=scope, key=None if tells else key)
     mark_unfinished(connection, now, "fact")
 
@@ -121,33 +118,36 @@ def erase_value(connection: apsw.Connection, scope: str, key: str, value: str, s
     is_said = fact is not None and evidence.value_hash(fact.value) == hashed
     if is_said:
         facts.remove(connection, key, scope)
-    elif fact is not None:  # it is no forgotten key
-        tombstones.remove(connection, [tombstones.key_hash(secret, scope, key)])
     erase_messages(connection, [one.content_key for one in evidence.of(connection, scope, key, value)], secret, now)
     evidence.remove(connection, scope, key, value)
     spelled = {told for told in _told(connection, key, scope) if evidence.value_hash(told) == hashed}
     for told in spelled:
         events.blank_value(connection, key, scope, told)
-    if is_said or (spelled and fact is None):
+    events.blank_reasons(connection, stems(value))
+    if said_under(connection, key, scope):  # it is no forgotten key
+        tombstones.remove(connection, [tombstones.key_hash(secret, scope, key)])
+    elif is_said or spelled:
         _note_forgotten(connection, key, scope, [value], now)
     mark_unfinished(connection, now, "fact")
     return is_said
 
 
+def said_under(connection: apsw.Connection, key: str, scope: str) -> set[str]:
+    """What a fact says, and everything that its trail tells of it."""
+    fact = facts.get(connection, key, scope, with_hidden=True)
+    return _told(connection, key, scope) | ({fact.value} if fact is not None else set())
+
+
 def _told(connection: apsw.Connection, key: str, scope: str) -> set[str]:
-    """Every value that the trail of a fact tells."""
     trail = events.of_key(connection, key, scope)
     return {value for event in trail for value in (event.old_value, event.new_value) if value is not None}
 
 
-def _erase_proposals(
-    connection: apsw.Connection, key: str, scope: str, values: Collection[str], secret: bytes, now: datetime
-) -> None:
-    """Those under this key, and those that say the same under another one."""
+def beside(waiting: Iterable[Proposal], key: str, scope: str, values: Collection[str]) -> list[Proposal]:
+    """Those that stand under this key, or say the same under another one: what is shared was said in every scope."""
     said = set(map(evidence.value_hash, values))
-    for one in proposals.of_scope(connection, scope):
-        if one.key == key or (one.value and evidence.value_hash(one.value) in said):
-            erase_proposal(connection, one, secret, now)
+    seen = [one for one in waiting if scope in (SHARED, one.scope)]
+    return [one for one in seen if (one.scope, one.key) == (scope, key) or evidence.value_hash(one.value) in said]
 
 
 def erase_proposal(connection: apsw.Connection, one: Proposal, secret: bytes, now: datetime) -> None:
@@ -156,8 +156,12 @@ def erase_proposal(connection: apsw.Connection, one: Proposal, secret: bytes, no
     proposals.remove(connection, one.id)
     if value and one.kind == "set":
         tombstones.bury_statement(connection, secret, scope, key, value, now)
-    fact = facts.get(connection, key, scope, with_hidden=True)
-    if value and (fact is None or evidence.value_hash(fact.value) != evidence.value_hash(value)):
+    drop_evidence(connection, scope, key, value)
+
+
+def drop_evidence(connection: apsw.Connection, scope: str, key: str, value: str) -> None:
+    """What a proposal rested on that waits no longer. A fact that says the same, or once did, rests on it still."""
+    if evidence.value_hash(value) not in map(evidence.value_hash, said_under(connection, key, scope)):
         evidence.remove(connection, scope, key, value)
 
 
@@ -212,8 +216,8 @@ def _withdrawn(connection: apsw.Connection, scope: str, key: str, hashed: bytes,
 
 
 def enforce(connection: apsw.Connection, secret: bytes, now: datetime) -> int:
-    """Erase what tombstones and horizons name, from a database that was brought back from before them; returns how many
-    passages went. Belongs inside a transaction."""
+    """Erase what tombstones and horizons name, from a database that was brought back from before them: messages, what
+    waits, and what facts once said. Returns how many passages went. Belongs inside a transaction."""
     known = Tombstones(connection, secret)
     if not known:
         return 0
@@ -227,7 +231,21 @@ def enforce(connection: apsw.Connection, secret: bytes, now: datetime) -> int:
         rests_on = [said.content_key for said in evidence.of(connection, one.scope, one.key, one.value)]
         if known.covers([one.scope, SHARED], one.key, one.value, rests_on):
             erase_proposal(connection, one, secret, now)
+    live = {(fact.scope, evidence.value_hash(fact.value)) for fact in facts.stored_in(connection)}
+    for scope, key, value in events.stated(connection):
+        forgotten_at = known.value_at(scope, value)
+        if forgotten_at is not None and (scope, evidence.value_hash(value)) not in live:
+            erase_value(connection, scope, key, value, secret, forgotten_at)
+    over = [said for said, at in evidence.utterances(connection) if _is_over(known, said, at)]
+    evidence.forget(connection, over)
+    events.blank_evidence(connection, over)
+    events.blank_reasons_that(connection, known.holds)
     return len(ids)
+
+
+def _is_over(known: Tombstones, content_key: bytes, said_at: datetime) -> bool:
+    forgotten_at = known.message_at(content_key)
+    return forgotten_at is not None and said_at <= forgotten_at
 
 
 def forget_in_sidecar(connection: apsw.Connection, path: Path, now: datetime) -> None:

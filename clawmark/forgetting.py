@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
@@ -21,7 +21,7 @@ from clawmark.errors import UsageError
 from clawmark.facts.claim import Claim
 from clawmark.facts.support import supporting
 from clawmark.facts.typed import plain, tokens_of
-from clawmark.model import SHARED, Fact, Forgetting, Forgotten, Said
+from clawmark.model import SHARED, Evidence, Fact, Forgetting, Forgotten, Proposal, Said
 from clawmark.recall.excerpt import Live, Reader, excerpt_of
 from clawmark.store import events, evidence, facts, lexicon, passages, proposals, streams, tombstones
 from clawmark.text import is_number, query_words, stems, words
@@ -78,6 +78,7 @@ def planned(connection: apsw.Connection, reader: Reader, what: Forgetting) -> Pl
         _before(connection, what.before, scope, plan)
     else:
         _of_scopes(connection, _scopes(connection) if scope is None else [scope], plan)
+    _with_statements(connection, plan)
     plan.values = {one for one in plan.values if one[:2] not in plan.facts}
     plan.staying -= _going(connection, plan)
     return plan
@@ -87,7 +88,11 @@ def of_proposal(connection: apsw.Connection, reader: Reader, name: str) -> Plan 
     """What goes with a yes to the proposal `name`; None where it is none to forget something. Raises UsageError as
     `proposals.named`."""
     one = proposals.named(connection, name)
-    return planned(connection, reader, Forgetting(key=one.key, scope=one.scope)) if one.kind == "forget" else None
+    if one.kind != "forget":
+        return None
+    plan = planned(connection, reader, Forgetting(key=one.key, scope=one.scope))
+    plan.proposals.discard(one.id)  # which is decided, and says so from then on
+    return plan
 
 
 def shown(connection: apsw.Connection, reader: Reader, plan: Plan) -> Forgotten:
@@ -126,7 +131,9 @@ def carried_out(connection: apsw.Connection, plan: Plan, secret: bytes, now: dat
     keys_of_all = passages.content_keys(connection, sorted(ids)) | plan.content_keys
     tombstones.bury_messages(connection, secret, plan.content_keys, until)
     erase.erase_passages(connection, sorted(ids), now)
-    evidence.forget(connection, keys_of_all - passages.standing(connection, keys_of_all))
+    over = keys_of_all - passages.standing(connection, keys_of_all)
+    evidence.forget(connection, over)
+    events.blank_evidence(connection, over)
     if plan.everything:
         tombstones.put_horizon(connection, tombstones.EVERY_SCOPE, until)
     for scope in sorted(plan.scopes):
@@ -176,50 +183,46 @@ def _until(connection: apsw.Connection, now: datetime) -> datetime:
 
 
 def _of_key(connection: apsw.Connection, reader: Reader, key: str, scope: str | None, plan: Plan) -> None:
-    stated = {(where, value) for where, of_key, value in events.stated(connection) if of_key == key}
-    told = {where for where, _ in stated}
+    told = {where for where, of_key, _ in events.stated(connection) if of_key == key}
     held = [one for one in {*facts.scopes_of(connection, key), *told} if scope in (None, one)]
     for where in held:
-        fact = facts.get(connection, key, where, with_hidden=True)
         plan.facts.add((where, key))
-        values = {value for of, value in stated if of == where} | ({fact.value} if fact is not None else set())
+        values = erase.said_under(connection, key, where)
         for value in values:
             plan.content_keys |= {one.content_key for one in evidence.of(connection, where, key, value)}
-        if fact is not None:
-            plan.content_keys |= _messages_about(connection, reader, fact)
-            _saying_the_same(connection, fact, plan)
+            plan.content_keys |= _messages_about(connection, reader, where, key, value)
+        _saying_the_same(connection, values, plan)
     for one in proposals.pending(connection, None if scope is None else [scope], key=key):
         plan.proposals.add(one.id)
         if not held:  # else what was said of another value stays
             plan.content_keys |= {e.content_key for e in evidence.of(connection, one.scope, key, one.value)}
 
 
-def _messages_about(connection: apsw.Connection, reader: Reader, fact: Fact) -> set[bytes]:
-    """Messages in which the owner states the fact, the answers that repeat it, and all that hold a value which is no
+def _messages_about(connection: apsw.Connection, reader: Reader, scope: str, key: str, value: str) -> set[bytes]:
+    """Messages in which the owner states this value, the answers that repeat it, and all that hold a value which is no
     common word."""
-    terms = query_words(fact.value)
+    terms = query_words(value)
     if not terms:
         return set()
-    scopes = None if fact.scope == SHARED else [fact.scope]
-    ids = lexicon.holding(connection, terms, scopes, MOST_LOOKED_AT)
-    claim = Claim(fact.key, fact.value)
+    ids = lexicon.holding(connection, terms, None if scope == SHARED else [scope], MOST_LOOKED_AT)
+    claim = Claim(key, value)
     holding = [one for one in reader.read(connection, ids) if _holds(claim, one.text)]
-    stated = [one for one in holding if _states(fact, one)]
-    if _is_rare(fact.value) and len(holding) <= MOST_ECHOES:
+    stated = [one for one in holding if _states(key, value, one)]
+    if _is_rare(value) and len(holding) <= MOST_ECHOES:
         return passages.content_keys(connection, [one.passage_id for one in holding])
     next_to = set(passages.next_of(connection, [one.passage_id for one in stated]))
     echoes = [one.passage_id for one in holding if one.passage_id in next_to and one.message.role == "assistant"]
     return passages.content_keys(connection, [*(one.passage_id for one in stated), *echoes])
 
 
-def _saying_the_same(connection: apsw.Connection, fact: Fact, plan: Plan) -> None:
-    """What was extracted from the same messages: the same value under another key, and whatever waits."""
-    said = evidence.value_hash(fact.value)
-    for where, key, hashed, values in _resting_on(connection, plan.content_keys):
+def _saying_the_same(connection: apsw.Connection, values: Collection[str], plan: Plan) -> None:
+    """What was extracted from the same messages: one of these values under another key, and whatever waits."""
+    said = set(map(evidence.value_hash, values))
+    for where, key, hashed, spelled in _resting_on(connection, plan.content_keys):
         other = facts.get(connection, key, where, with_hidden=True)
-        is_noted = other is None or evidence.value_hash(other.value) != said or other.source == "extracted"
-        if hashed == said and is_noted:
-            plan.values |= {(where, key, value) for value in values}
+        is_noted = other is None or evidence.value_hash(other.value) != hashed or other.source == "extracted"
+        if hashed in said and is_noted:
+            plan.values |= {(where, key, value) for value in spelled}
         plan.proposals |= {one.id for one in proposals.saying(connection, where, key, hashed)}
 
 
@@ -247,9 +250,9 @@ def _holds(claim: Claim, text: str) -> bool:
     return next(claim.spans(written, tokens_of(written)), None) is not None
 
 
-def _states(fact: Fact, one: Live) -> bool:
+def _states(key: str, value: str, one: Live) -> bool:
     said = Said(one.text, one.message.at)
-    return one.message.origin == "owner" and supporting(fact.key, fact.value, [said]) is not None
+    return one.message.origin == "owner" and supporting(key, value, [said]) is not None
 
 
 def _is_rare(value: str) -> bool:
@@ -263,24 +266,33 @@ def _is_rare(value: str) -> bool:
 def _of_query(connection: apsw.Connection, query: str, scope: str | None, plan: Plan) -> None:
     wanted = plan.words = stems(query)
     scopes = None if scope is None else [scope]
-    for fact in facts.stored_in(connection, scopes):
-        if wanted <= stems(_as_text(fact.key, fact.value)):
-            plan.facts.add((fact.scope, fact.key))
-            said = evidence.of(connection, fact.scope, fact.key, fact.value)
-            plan.content_keys |= {one.content_key for one in said}
-    for where, key, value in events.stated(connection, scope):
-        if (where, key) not in plan.facts and wanted <= stems(_as_text(key, value)):
+    held = [(fact.scope, fact.key, fact.value) for fact in facts.stored_in(connection, scopes)]
+    plan.facts |= {(where, key) for where, key, _ in held if wanted <= stems(_as_text(key))}
+    for where, key, value in [*held, *events.stated(connection, scope)]:
+        if wanted <= stems(_as_text(key, value)):
             plan.values.add((where, key, value))
     for one in proposals.pending(connection, scopes):
         if wanted <= stems(_as_text(one.key, one.value)):
             plan.proposals.add(one.id)
     ids = lexicon.holding(connection, query_words(query), scopes, None)
     plan.content_keys |= passages.content_keys(connection, ids)
+    _with_statements(connection, plan)
     _with_messages(connection, plan.content_keys, plan)
 
 
-def _as_text(key: str, value: str) -> str:
+def _as_text(key: str, value: str = "") -> str:
     return f"{keys.read(key, whole=True)} {value}"
+
+
+def _with_statements(connection: apsw.Connection, plan: Plan) -> None:
+    """With what is said go the messages that it rests on; with a fact all that it ever said, and what waits beside it."""
+    values, waiting = set(plan.values), proposals.pending(connection)
+    for where, key in plan.facts:
+        said = erase.said_under(connection, key, where)
+        values |= {(where, key, value) for value in said}
+        plan.proposals |= {one.id for one in erase.beside(waiting, key, where, said)}
+    for stated in values:
+        plan.content_keys |= {one.content_key for one in evidence.of(connection, *stated)}
 
 
 def _of_conversation(connection: apsw.Connection, session: str, scope: str | None, plan: Plan) -> None:
@@ -289,7 +301,7 @@ def _of_conversation(connection: apsw.Connection, session: str, scope: str | Non
     plan.sessions |= set(passages.scopes_of_session(connection, session, scope))
     # What others said in the same words stays; a copy that is read later, under whatever session, does not come in.
     copied = passages.content_keys(connection, passages.in_other_sessions(connection, ids, session))
-    plan.content_keys |= copied | _said_in_no_other(connection, ids)
+    plan.content_keys |= copied | _said_in_no_other(connection, ids) | evidence.unread_of(connection, session, scope)
     _with_messages(connection, plan.content_keys, plan)
 
 
@@ -299,17 +311,15 @@ def _said_in_no_other(connection: apsw.Connection, ids: Sequence[int]) -> set[by
     return said - passages.content_keys(connection, sorted(set(passages.with_content(connection, said)) - set(ids)))
 
 
-def _with_messages(
-    connection: apsw.Connection,
-    content_keys: Collection[bytes],
-    plan: Plan,
-    stays: Callable[[Stated], bool] = lambda _: False,
-) -> None:
-    """With messages goes what rests on them and on nothing else, whoever wrote it: facts, what facts once said, and whatever
-    waits. Facts that were stated in them as well are counted among those that stay."""
+def _with_messages(connection: apsw.Connection, content_keys: Collection[bytes], plan: Plan) -> None:
+    """With messages goes what rests on them and on nothing else: facts, what facts once said, and whatever waits. What the
+    person set by hand, or anybody stated without a message since the date that is named, does not rest on them alone. Facts
+    that were stated in them as well are counted among those that stay."""
+    stays = _since(connection, plan.before) if plan.before is not None else events.set_by_hand(connection)
     for where, key, hashed, values in _resting_on(connection, content_keys):
-        if not any(stays((where, key, value)) for value in values):
-            plan.values |= {(where, key, value) for value in values}
+        stated = {(where, key, value) for value in values}
+        if stays.isdisjoint(stated):
+            plan.values |= stated
         plan.proposals |= {one.id for one in proposals.saying(connection, where, key, hashed)}
     held = {(one.scope, one.key, evidence.value_hash(one.value)) for one in facts.stored_in(connection)}
     plan.staying |= {(where, key) for where, key, _ in held & evidence.touching(connection, content_keys)}
@@ -320,18 +330,46 @@ def _before(connection: apsw.Connection, at: datetime, scope: str | None, plan: 
     plan.passages |= set(passages.before(connection, at, scope))
     plan.horizons[tombstones.EVERY_SCOPE if scope is None else scope] = at - timedelta(milliseconds=1)
     scopes = None if scope is None else [scope]
-    old = [fact for fact in facts.stored_in(connection, scopes) if fact.reinforced_at < at]
-    plan.facts |= {(fact.scope, fact.key) for fact in old}
-    plan.proposals |= {one.id for one in proposals.pending(connection, scopes) if one.observed_at < at}
-    by_hand = events.stated_by_hand(connection)
-    going = _said_in_no_other(connection, sorted(plan.passages))
-    _with_messages(connection, going, plan, lambda stated: stated in by_hand and by_hand[stated] >= at)
-    for stated in by_hand.keys() - set(_said_now(connection, by_hand)):
-        is_old = by_hand[stated] < at and scope in (None, stated[0])
+    stored, waiting = facts.stored_in(connection, scopes), proposals.pending(connection, scopes)
+    newer = [one for one in waiting if one.observed_at >= at]
+    plan.proposals |= {one.id for one in waiting} - {one.id for one in newer}
+    for fact in stored:
+        if fact.reinforced_at < at:
+            _with_old(connection, fact, at, newer, plan)
+    _with_messages(connection, _said_in_no_other(connection, sorted(plan.passages)), plan)
+    dated = events.stated_without_message(connection)
+    for stated in dated.keys() - set(_said_now(connection, dated)):
+        is_old = dated[stated] < at and scope in (None, stated[0])
         if is_old and not evidence.of(connection, *stated):  # else what it rests on has decided
             plan.values.add(stated)
-    again = [fact for fact in facts.stored_in(connection, scopes) if fact.observed_at < at <= fact.reinforced_at]
-    plan.staying |= {(fact.scope, fact.key) for fact in again}
+    plan.staying |= {(fact.scope, fact.key) for fact in stored if fact.observed_at < at <= fact.reinforced_at}
+
+
+def _since(connection: apsw.Connection, at: datetime) -> set[Stated]:
+    """What was stated without a message at a time or later."""
+    return {stated for stated, stated_at in events.stated_without_message(connection).items() if stated_at >= at}
+
+
+def _with_old(connection: apsw.Connection, fact: Fact, at: datetime, newer: Sequence[Proposal], plan: Plan) -> None:
+    """A fact that nobody stated since goes with all that it ever said, but for what was said again in a message, and for what
+    was said since and waits."""
+    place = (fact.scope, fact.key)
+    said = erase.said_under(connection, fact.key, fact.scope)
+    again = {value for value in said if _is_said_since(connection, evidence.of(connection, *place, value), at)}
+    if not again and not erase.beside(newer, fact.key, fact.scope, said):
+        plan.facts.add(place)
+        return
+    plan.values |= {(*place, value) for value in said - again}
+    if evidence.value_hash(fact.value) in map(evidence.value_hash, again):
+        plan.staying.add(place)
+
+
+def _is_said_since(connection: apsw.Connection, said: Sequence[Evidence], at: datetime) -> bool:
+    """Whether a statement rests on what was said at a time or later, or on words that were said again then."""
+    found = passages.said(connection, {one.content_key for one in said})
+    return any(one.said_at >= at for one in said) or any(
+        when >= passages.to_ms(at) for times in found.values() for when, _ in times
+    )
 
 
 def _of_scopes(connection: apsw.Connection, scopes: Sequence[str], plan: Plan) -> None:
@@ -340,3 +378,4 @@ def _of_scopes(connection: apsw.Connection, scopes: Sequence[str], plan: Plan) -
         plan.facts |= {(scope, key) for key in facts.keys_of(connection, scope)}
         plan.proposals |= {one.id for one in proposals.pending(connection, [scope])}
         plan.passages |= set(passages.of_scope(connection, scope))
+    _with_messages(connection, _said_in_no_other(connection, sorted(plan.passages)), plan)

@@ -88,7 +88,7 @@ from clawmark.store import (
     sidecar,
     streams,
 )
-from clawmark.text import cut
+from clawmark.text import cut, forget_texts
 
 if TYPE_CHECKING:
     from clawmark.belief import Belief
@@ -141,6 +141,7 @@ class Memory:
         self._clock = clock
         self._rng = rng or random.Random()
         self._jobs = threading.RLock()
+        self._extracting = threading.RLock()
         self._not_noted = ""
         self._meaning = Meaning(settings, embedder)
         self._access = Access(self.path, clock, replaced=self._meaning.forget_vectors)
@@ -180,7 +181,7 @@ class Memory:
 
     def close(self) -> None:
         """Waits for a pass of the jobs that is running."""
-        with self._jobs:
+        with self._jobs, self._extracting:
             self._access.close()
 
     def changes(self) -> tuple[int, ...]:
@@ -215,6 +216,7 @@ class Memory:
         from clawmark.jobs import runner
         from clawmark.jobs.plan import plan
 
+        progress = progress or runner.no_progress
         with self._jobs, self._writing() as connection:
             groups = self._groups_of_jobs()
             planned = plan(groups)
@@ -225,19 +227,46 @@ class Memory:
                 planned,
                 lambda: self._jobs_embedder(connection),
                 self._reader(groups),
-                extraction=self.extraction,
                 secret=self._access.secret,
-                most_batches=most_batches,
-                hurry=hurry,
                 rules=self._rules,
                 keep_text=self.settings.keep_text != "off",
                 clock=self._clock,
                 rng=self._rng,
                 wait_seconds=wait_seconds,
-                progress=progress or runner.no_progress,
+                progress=progress,
             )
+        report = self._extracted(report, progress, most_batches, hurry)
         planned.require()
         return report
+
+    def _extracted(self, report: SyncReport, progress: Progress, most_batches: int | None, hurry: bool) -> SyncReport:
+        """A pass with what was extracted behind it. A model may take its time: what needs the jobs' turn goes on meanwhile,
+        so connection and sources are its own."""
+        from clawmark.jobs import runner
+        from clawmark.jobs.extract import waiting
+
+        how = self.extraction()
+        if how.who.kind == "off":
+            return report
+        if not self._extracting.acquire(blocking=False):  # another thread is at it, and that is left to it
+            with self._reading() as connection:
+                return replace(report, unasked=waiting(connection, by_model=how.who.is_model))
+        try:
+            with self._writing() as connection:
+                return runner.extracted(
+                    connection,
+                    self.path,
+                    self._reader_of_all(connection),
+                    how,
+                    report,
+                    secret=self._access.secret,
+                    clock=self._clock,
+                    progress=progress,
+                    most_batches=most_batches,
+                    hurry=hurry,
+                )
+        finally:
+            self._extracting.release()
 
     def reembed(self, progress: Progress | None = None, wait_seconds: float = WAIT_SECONDS) -> SyncReport:
         """Make the vectors that are missing, trying again what failed or was given up.
@@ -527,7 +556,7 @@ class Memory:
         what a person had forgotten only what they say afterwards brings back (FORGOTTEN).
         observed_at: when it was said (aware UTC); None = now.
         typed, session: what the person typed that says it, instead of both: it is stored under the key that its subject
-        has already, and rests on that message as soon as its log was read.
+        has already, and rests on that message.
         """
         from clawmark.belief import Belief
 
@@ -540,7 +569,7 @@ class Memory:
             belief = Belief(connection, self._access.secret(), now)
             if typed is None:
                 return belief.state(key, value, where, writer, observed_at)
-            return belief.typed(key, value, where, typed.at, self._message(connection, typed, session))
+            return belief.typed(key, value, where, typed, self._message(connection, typed, where, session))
 
         try:
             key, value = statement.statement(key, value)
@@ -554,18 +583,18 @@ class Memory:
             )
             raise
 
-    def _message(self, connection: apsw.Connection, typed: Said, session: str | None) -> Evidence | None:
-        """What the owner typed in a session, as evidence names it; None where its log was not read so far."""
-        from clawmark.jobs.prepare import content_key
-
+    def _message(self, connection: apsw.Connection, typed: Said, scope: str, session: str | None) -> Evidence | None:
+        """What the owner typed in a session, as evidence names it, whether its log was read or not; None where nobody says
+        in which session or scope."""
         known = None if session is None else streams.session(connection, session)
-        if known is None:
+        where = known[0] if known is not None else scope
+        text = clean.again(typed.text, self._rules)
+        if session is None or where == SHARED or not text:
             return None
-        key, at = content_key(known[0], "user", typed.text), passages.to_ms(typed.at)
-        for when, _ in passages.said(connection, [key]).get(key, []):
-            if abs(when - at) <= passages.SAME_UTTERANCE_MS:
-                return Evidence(key, passages.from_ms(when), session or "")
-        return None
+        key, at = passages.content_key(where, "user", text), passages.to_ms(typed.at)
+        logged = (when for when, _ in passages.said(connection, [key]).get(key, []))
+        when = next((when for when in logged if abs(when - at) <= passages.SAME_UTTERANCE_MS), at)
+        return Evidence(key, passages.from_ms(when), session)
 
     def hide(self, key: str, scope: str | None = None, *, writer: Writer = "agent") -> list[str]:
         """Show the fact `key` nowhere any more, in `scope` or wherever it stands, until a person decides; nothing of it
@@ -628,6 +657,8 @@ class Memory:
                     erase.forget_in_sidecar(connection, self.path, now)
             sidecar.save(connection, self.path, now)
             finished = not erases or erase.finish(connection, self.path)
+        if erases:
+            forget_texts()  # a process may live for days
         if not finished:
             log.warning("forget_unfinished reason=another process reads the database; the next sync completes it")
         return done, finished
@@ -670,15 +701,20 @@ class Memory:
 
     def proposals(self, scope: str | None = None, *, deferred: bool = False) -> list[Proposal]:
         """Those that wait, oldest first: in all scopes, or in one and what is shared. deferred: those that were put off too."""
-        with self._reading() as connection:
+        from clawmark.belief import as_they_stand
+
+        with self._access.apart() as connection:  # each is compared with all facts, and no prompt waits for it
             scopes = None if scope is None else [streams.scope_called(connection, scope), SHARED]
-            found = proposals.pending(connection, scopes, now=None if deferred else self._clock())
-            return [provenance.as_it_stands(connection, one) for one in found]
+            return as_they_stand(
+                connection, proposals.pending(connection, scopes, now=None if deferred else self._clock())
+            )
 
     def proposal(self, name: str) -> Proposal:
         """The one that waits under this name, "12" or "12-3fa9c1". Raises UsageError as `accept`."""
-        with self._reading() as connection:
-            return provenance.as_it_stands(connection, proposals.named(connection, name))
+        from clawmark.belief import as_they_stand
+
+        with self._access.apart() as connection:
+            return as_they_stand(connection, [proposals.named(connection, name)])[0]
 
     def evidence(self, proposal: Proposal) -> list[Excerpt]:
         """What a proposal rests on, read back from the logs, oldest first."""
@@ -791,14 +827,18 @@ class Memory:
         )
 
     def dry_run(self, days: int = 30) -> list[tuple[str, Ruling]]:
-        """(scope, ruling) of all that was said in the last days, as extraction would take it now. Writes nothing. Raises
-        EndpointDown, EndpointError or ReplyUnusable where the extractor fails."""
+        """(scope, ruling) of all that was said in the last days, as extraction would take it now. Writes nothing but how
+        often the host's model was asked. Raises EndpointDown, EndpointError or ReplyUnusable where the extractor fails."""
+        from clawmark.jobs.asking import count_call
         from clawmark.jobs.extract import dry_run
 
+        def spend() -> None:
+            with self._writing() as connection:
+                count_call(connection, self.path, self._clock())
+
         with self._apart() as (connection, reader):
-            return dry_run(
-                connection, reader, self.extraction(), secret=self._access.secret, clock=self._clock, days=days
-            )
+            how, secret = self.extraction(), self._access.secret
+            return dry_run(connection, reader, how, secret=secret, clock=self._clock, spend=spend, days=days)
 
     def copies(self) -> list[Path]:
         """Backups and files that were set aside, beside the database: what is forgotten now may still stand in them."""

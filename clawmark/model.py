@@ -648,11 +648,11 @@ class SyncReport:
         return SyncReport(
             self.read + later.read,
             self.kept + later.kept,
-            Counter(self.dropped) + Counter(later.dropped),
+            dict(sorted((Counter(self.dropped) + Counter(later.dropped)).items())),
             self.vectors + later.vectors,
             later.pending,
             self.pruned + later.pruned,
-            later.failures,
+            tuple(dict.fromkeys((*self.failures, *later.failures))),
             self.facts + later.facts,
             self.proposed + later.proposed,
             later.unasked,

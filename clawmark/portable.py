@@ -284,6 +284,10 @@ def _read(source: Path) -> bytes:
             content = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         raise UsageError(f"{source} is not there; name an export.") from None
+    except IsADirectoryError:
+        raise UsageError(
+            f"{source} is a folder; name a file that `clawmark export` wrote. Memory files are not read back."
+        ) from None
     except OSError as error:
         raise UsageError(f"{source} cannot be read ({error.strerror}); check its permissions.") from error
     return content

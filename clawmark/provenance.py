@@ -11,7 +11,7 @@ from datetime import datetime
 
 import apsw
 
-from clawmark.model import SHARED, Evidence, Excerpt, Proposal, Why
+from clawmark.model import Evidence, Excerpt, Why
 from clawmark.recall.excerpt import Reader, excerpt_of
 from clawmark.store import events, evidence, facts, passages, proposals
 
@@ -54,11 +54,3 @@ def read(
         else:
             unread.append(one.said_at)
     return excerpts, unread
-
-
-def as_it_stands(connection: apsw.Connection, one: Proposal) -> Proposal:
-    """A proposal with what it is against by now, which may have been stored, or wait, since it was made."""
-    from clawmark.facts import standing  # its tables take their time, and a prompt asks about no proposal
-
-    known = standing.seen_from(one.scope, facts.live(connection, [one.scope, SHARED]))
-    return standing.as_it_stands(one, known, proposals.pending(connection, [one.scope]))

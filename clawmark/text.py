@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any, TypeVar, cast
 
 import apsw.unicode
 
@@ -19,6 +21,9 @@ PARTS_VERSION = 1
 
 PART_OVERLAP = 150
 """What two neighbouring parts share, so that a sentence at their border is whole in one of them."""
+
+STATEMENT_STEMS = 3
+"""From so many on a value says by itself what it is about; a shorter one says it together with its key."""
 
 STOP_WORDS = frozenset(
     """
@@ -269,3 +274,27 @@ def _sentences(text: str, limit: int) -> list[tuple[int, int]]:
             spans.append((start, end))
         start = end
     return spans
+
+
+# --- what this process remembers of texts -----------------------------------------------------------------------------
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_remembered: list[Callable[[], None]] = []
+
+
+def remembered(most: int) -> Callable[[F], F]:
+    """Have a function remember its answers about the last texts, until `forget_texts`: they are the person's words."""
+
+    def keeping(function: F) -> F:
+        cached = lru_cache(maxsize=most)(function)
+        _remembered.append(cached.cache_clear)
+        return cast("F", cached)
+
+    return keeping
+
+
+def forget_texts() -> None:
+    """What was read is remembered no longer."""
+    for clear in _remembered:
+        clear()

@@ -17,7 +17,7 @@ from clawmark import keys
 from clawmark.errors import Refused, UsageError
 from clawmark.facts import shape, statement
 from clawmark.facts.fitting import bears
-from clawmark.facts.subject import same_subject
+from clawmark.facts.subject import may_be_same_subject
 from clawmark.facts.support import asks_to_forget, supporting
 from clawmark.guard import injection, markers
 from clawmark.keys import VALUE_LENGTH
@@ -174,7 +174,8 @@ def set_fact(memory: Memory, caller: Caller, key: str, value: str) -> Answer:
         if rule:
             return _proposed(memory, spelled, text, scope, rule, said)
         fact = memory.set(spelled, text, scope, typed=said, session=caller.session)
-        return Answer(f"Remembered as their own word: {fact.key}.", "user", {"key": fact.key})
+        named = fact.key if _speaks_alone(caller) else spelled  # what else is known is not for others
+        return Answer(f"Remembered as their own word: {named}.", "user", {"key": named})
     beside = _of_the_person(memory, spelled, text, scope)
     rule = _waits(spelled, text)
     if rule or beside is not None:
@@ -212,13 +213,13 @@ def _waits(key: str, value: str) -> str:
 
 
 def _of_the_person(memory: Memory, key: str, value: str, scope: str) -> Fact | None:
-    """The fact about the same thing that rests on the person's words and that an agent's note may not stand beside, nor take
-    the place of. One that they set under the very key is guarded by the ladder, with a refusal."""
+    """The fact about what may be the same thing that rests on the person's words and that an agent's note may not stand
+    beside, nor take the place of. One that they set under the very key is guarded by the ladder, with a refusal."""
     wanted = [scope, SHARED]
     for hidden in (False, True):
         for fact in memory.facts(hidden=hidden):
             is_theirs = fact.source == "extracted" or (fact.source == "user" and fact.key != key)
-            if is_theirs and fact.scope in wanted and same_subject(fact.key, key):
+            if is_theirs and fact.scope in wanted and may_be_same_subject(fact.key, key):
                 return fact
     return None
 
@@ -350,15 +351,21 @@ def _speaks_alone(caller: Caller) -> bool:
     return caller.kind == "direct" and caller.owner
 
 
-def reconcile(memory: Memory, run: Callable[[bool], SyncReport | None], drain: bool | None = None) -> Answer:
+def reconcile(
+    memory: Memory, caller: Caller, run: Callable[[bool], SyncReport | None], drain: bool | None = None
+) -> Answer:
     """Run the jobs now, with `drain` (the usual) until nothing waits; `run` waits for a pass that is under way, and gives
-    None where that takes longer than the caller has."""
+    None where that takes longer than the caller has. Where others read along it is one pass, for a drain asks models as
+    long as anything waits, and they are told no counts."""
     _is_on(memory)
     if drain is not None and not isinstance(drain, bool):
         raise UsageError("drain is true or false.")
-    report = run(drain is not False)
+    is_alone = _speaks_alone(caller)
+    report = run(drain is not False and is_alone)
     if report is None:
         return Answer("A pass is under way and goes on by itself; ask again later.", "running")
+    if not is_alone:
+        return Answer("Up to date.")
     failed = f" {len(report.failures)} logs could not be read; `clawmark status` says why." if report.failures else ""
     left = f", {report.unasked:,} messages still to be looked through" if report.unasked else ""
     text = (

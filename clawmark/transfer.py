@@ -291,9 +291,11 @@ class _Restore:
             with db.transaction(connection, self._draft):
                 events.number_behind(connection, present.newest_event)
                 spaces.renew_generations(connection, present.generation)
-                for scope, key, by_value in self._forgotten_since(connection, present):
-                    self._erased += erase.erase_fact(connection, key, scope, self._key, self._now)
-                    if by_value:  # forgotten under another key: this one may be learned anew
+                for scope, key, value in self._forgotten_since(connection, present):
+                    if value is None:
+                        self._erased += erase.erase_fact(connection, key, scope, self._key, self._now)
+                    else:  # the key may be learned anew
+                        self._erased += erase.erase_value(connection, scope, key, value, self._key, self._now)
                         tombstones.remove(connection, [tombstones.key_hash(self._key, scope, key)])
                 self._carry_tombstones(connection, present)
                 for scope, session, source, host in present.sessions:
@@ -307,9 +309,9 @@ class _Restore:
                 events.add(connection, "restore", self._now, source="user", detail=detail)
             erase.finish(connection, self._draft)
 
-    def _forgotten_since(self, connection: apsw.Connection, present: Present) -> list[tuple[str, str, bool]]:
+    def _forgotten_since(self, connection: apsw.Connection, present: Present) -> list[tuple[str, str, str | None]]:
         """Scope and key of each fact of the backup that a tombstone or a `forget` of the present database is about and
-        that is not live there; and whether only its value was forgotten."""
+        that is not live there; and its value where that alone was forgotten."""
         buried = tombstones.standing(present.tombstones, self._now)
         since = latest(present.forgets - events.forgets(connection))
         live = {(scope, key, likeness(value)) for scope, key, value in present.live}
@@ -324,7 +326,7 @@ class _Restore:
                 hashed in buried for secret in secrets for _, hashed in tombstones.hashes(secret, scope, key, value)
             )
             if by_key or by_value:
-                found.append((scope, key, not by_key))
+                found.append((scope, key, None if by_key else value))
         return found
 
     def _carry_tombstones(self, connection: apsw.Connection, present: Present) -> None:

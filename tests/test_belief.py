@@ -6,12 +6,15 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
-from helpers import START, open_memory, query
+from helpers import START, Clock, Log, open_memory, query
+from test_extract import Model, with_model
 
 from clawmark.errors import Refused, UsageError
+from clawmark.facts import standing
 from clawmark.memory import Memory
 from clawmark.model import SHARED, Proposal, Writer
 from clawmark.testing import ListSource
@@ -37,6 +40,22 @@ def test_what_an_extractor_claims_is_stated_by_nobody(memory: Memory) -> None:
 def test_an_event_that_says_nothing_more_holds_no_detail(memory: Memory) -> None:
     memory.set("user.boat", "a blue sloop")
     assert query(memory.path, "SELECT event_type, detail FROM memory_events") == [("create", None)]
+
+
+def test_prompts_are_answered_while_what_waits_is_compared(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    answered: list[bool] = []
+
+    def compared(one: Proposal, *_: object) -> Proposal:
+        prompt = Thread(target=memory.block, args=("what do you know of my boat",))
+        prompt.start()
+        prompt.join(5)
+        answered.append(not prompt.is_alive())
+        return one
+
+    one = proposed(memory)
+    monkeypatch.setattr(standing, "as_it_stands", compared)
+    assert memory.proposals() == [memory.proposal(one.name)] == [one]
+    assert answered == [True, True]
 
 
 DECIDING: list[Callable[[Memory, str], object]] = [
@@ -106,37 +125,53 @@ def said_at(memory: Memory, key: str, value: str, at: datetime, **more: Any) -> 
 
 @pytest.mark.parametrize("scope", ["main", SHARED])
 def test_a_yes_takes_the_place_of_what_stands_under_another_key_of_the_subject(memory: Memory, scope: str) -> None:
-    memory.set("user.home_city", "Ghent", scope, observed_at=START)
+    memory.set("user.current_city", "Ghent", scope, observed_at=START)
     one = said_at(memory, "user.city", "Porto", START + timedelta(days=1))
     (shown,) = memory.proposals()
-    assert (shown.conflict, shown.against) == ("conflict_candidate", "user.home_city")
+    assert (shown.conflict, shown.against) == ("conflict_candidate", "user.current_city")
     fact = memory.accept(one.name)
-    assert fact is not None and (fact.key, fact.scope) == ("user.home_city", scope)
-    assert live(memory) == {"user.home_city": "Porto"}
+    assert fact is not None and (fact.key, fact.scope) == ("user.current_city", scope)
+    assert live(memory) == {"user.current_city": "Porto"}
     assert [decided.edited for decided in memory.decisions()] == [False]
+
+
+def test_a_yes_leaves_what_only_may_be_of_the_subject_and_says_what_that_is(memory: Memory) -> None:
+    memory.set("user.city", "Berlin", "main", observed_at=START)
+    one = said_at(memory, "pref.favourite_city", "Paris", START + timedelta(days=1))
+    (shown,) = memory.proposals()
+    assert (shown.conflict, shown.against) == ("conflict_candidate", "user.city")
+    memory.accept(one.name)
+    assert live(memory) == {"user.city": "Berlin", "pref.favourite_city": "Paris"}
+
+
+def test_a_yes_ends_what_was_hidden_under_another_key_of_the_subject(memory: Memory) -> None:
+    memory.set("user.current_city", "Ghent", "main", observed_at=START)
+    memory.hide("user.current_city", "main")
+    memory.accept(said_at(memory, "user.city", "Porto", START + timedelta(days=1)).name)
+    assert memory.unhide("user.current_city") == [] and live(memory) == {"user.city": "Porto"}
 
 
 def test_a_yes_to_what_was_said_earlier_says_what_becomes_of_the_later(memory: Memory) -> None:
     one = said_at(memory, "user.city", "Porto", START)
-    memory.set("user.home_city", "Ghent", "main")
+    memory.set("user.current_city", "Ghent", "main")
     (shown,) = memory.proposals()
-    assert (shown.conflict, shown.against, shown.name) == ("conflict_candidate", "user.home_city", one.name)
-    with pytest.raises(UsageError, match=r"user\.home_city says something else since"):
+    assert (shown.conflict, shown.against, shown.name) == ("conflict_candidate", "user.current_city", one.name)
+    with pytest.raises(UsageError, match=r"user\.current_city says something else since"):
         memory.accept(one.name)
-    assert live(memory) == {"user.home_city": "Ghent"}
+    assert live(memory) == {"user.current_city": "Ghent"}
     memory.accept(one.name, way="supersede")
     assert live(memory) == {"user.city": "Porto"}
-    (why,) = memory.why("user.home_city")
+    (why,) = memory.why("user.current_city")
     assert [one.old_value for one in why.history if one.event_type == "supersede"] == ["Ghent"]
 
 
 def test_a_yes_that_names_a_key_or_keeps_both_leaves_what_stands_there(memory: Memory) -> None:
-    memory.set("user.home_city", "Ghent", "main", observed_at=START)
+    memory.set("user.current_city", "Ghent", "main", observed_at=START)
     later = START + timedelta(days=1)
     memory.accept(said_at(memory, "user.city", "Porto", later).name, way="keep_both")
-    assert live(memory) == {"user.home_city": "Ghent", "user.city": "Porto"}
-    memory.accept(said_at(memory, "user.town", "Lund", later).name, key="user.main_city")
-    assert live(memory) == {"user.home_city": "Ghent", "user.city": "Porto", "user.main_city": "Lund"}
+    assert live(memory) == {"user.current_city": "Ghent", "user.city": "Porto"}
+    memory.accept(said_at(memory, "user.town", "Lund", later).name, key="user.usual_city")
+    assert live(memory) == {"user.current_city": "Ghent", "user.city": "Porto", "user.usual_city": "Lund"}
 
 
 def test_of_two_that_wait_the_later_names_the_opposite_that_it_would_stand_beside(memory: Memory) -> None:
@@ -157,7 +192,8 @@ def test_of_two_that_wait_the_later_names_the_opposite_that_it_would_stand_besid
     ("key", "value", "is_one"),
     [
         ("user.office_city", "Lisbon", False),
-        ("user.home_city", "Lisbon", True),
+        ("user.current_city", "Lisbon", True),
+        ("user.home_city", "Lisbon", False),
         ("pref.holiday", "lisbon", False),
     ],
 )
@@ -175,6 +211,55 @@ def test_a_rejection_of_a_short_value_is_of_its_key(memory: Memory) -> None:
     assert proposed(memory, "pref.browser", "Firefox").state == "pending"
     with pytest.raises(Refused):
         proposed(memory, "user.employer", "firefox")
+
+
+GARDEN = "Anna Berger looks after the garden and pond"
+
+
+def test_a_strangers_proposal_takes_nothing_of_the_owners_own_sentence(db_path: Path, log: Log, clock: Clock) -> None:
+    """Neither the message as evidence, nor what a yes or a no to it means."""
+    model = Model({f"{GARDEN}.": [("user.gardener", GARDEN, 0.9)]})
+    with with_model(db_path, log, clock, model) as memory:
+        theirs = proposed(memory, "ref.trusted_admin", GARDEN)
+        log.say(f"{GARDEN}.", "s1")
+        memory.sync()
+        strangers, owners = memory.proposals()
+        assert (strangers.name, strangers.confidence) == (theirs.name, theirs.confidence)
+        assert (owners.key, owners.origin) == ("user.gardener", "owner")
+        assert query(db_path, "SELECT DISTINCT key FROM evidence") == [("user.gardener",)]
+        memory.reject(theirs.name)
+        assert memory.proposals() == [owners]
+        with pytest.raises(Refused, match="REVIEW"):
+            proposed(memory, "ref.trusted_admin", GARDEN)
+        memory.accept(owners.name)
+        assert live(memory) == {"user.gardener": GARDEN}
+
+
+@pytest.mark.parametrize("value", [GARDEN, "Anna Berger"])
+def test_a_no_to_what_others_said_keeps_out_nothing_that_the_owner_says_afterwards(
+    db_path: Path, log: Log, clock: Clock, value: str
+) -> None:
+    with open_memory(db_path, log, clock=clock) as memory:
+        memory.reject(proposed(memory, "user.gardener", value).name)
+        with pytest.raises(Refused, match="REVIEW"):
+            proposed(memory, "user.gardener", value)
+        with pytest.raises(Refused, match="REVIEW"):
+            said_at(memory, "user.gardener", value, clock.now)
+        clock.advance(minutes=1)
+        memory.reject(said_at(memory, "user.gardener", value, clock.now).name)
+        for origin in ("owner", "agent"):
+            with pytest.raises(Refused, match="REVIEW"):
+                memory.propose("set", "user.gardener", value, "main", origin=origin, reason="unsupported")
+
+
+def test_of_one_subject_the_owners_words_take_the_place_of_the_same_of_others(memory: Memory) -> None:
+    theirs = proposed(memory, "user.current_gardener", "Anna")
+    own = said_at(memory, "user.gardener", "Anna", START)
+    assert memory.proposals() == [own] and own.id != theirs.id
+    with pytest.raises(UsageError, match="superseded"):
+        memory.accept(theirs.name)
+    assert proposed(memory, "user.current_gardener", "anna").id == own.id
+    assert said_at(memory, "pref.gardener", "Anna", START).id == own.id
 
 
 @pytest.mark.parametrize("by_hand", [True, False])

@@ -162,12 +162,15 @@ def test_the_command_writes_nothing(at: Path) -> None:
     assert content(at) == before
 
 
-def test_the_command_tells_what_was_decided(at: Path) -> None:
+def test_the_command_tells_what_was_decided(at: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = json.loads(run("--facts", "--days", "3650", "--json").stdout)
     assert told["decisions"] == {"accepted": 1, "edited": 1, "rejected": 1, "rate": 0.5, "target": 0.7}
     assert (told["recommended"], told["days"]) == (None, 3650)
     assert told["measured"] == [{"threshold": 0.8, "decided": 2, "precision": 0.5, "recall": 1.0}]
     assert set(told["counts"]) == {"store", "propose", "refuse"}
+    assert "without a model whatever is found waits" in run("--facts", "--days", "3650").output
+    monkeypatch.setenv("CLAWMARK_EXTRACT_URL", "http://127.0.0.1:9/v1")  # nothing is there to be asked about
+    monkeypatch.setenv("CLAWMARK_EXTRACT_MODEL", "m")
     assert f"with {ENOUGH} decisions one can be recommended, there are 2" in run("--facts", "--days", "3650").output
 
 

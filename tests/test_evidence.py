@@ -46,16 +46,16 @@ def test_each_value_of_a_key_has_its_own(connection: apsw.Connection) -> None:
     assert evidence.of(connection, "main", "pref.editor") == [SAID, LATER_SAID]
 
 
-def test_a_statement_moves_with_its_evidence(connection: apsw.Connection) -> None:
+def test_a_statement_rests_on_the_same_in_another_place(connection: apsw.Connection) -> None:
     evidence.add(connection, "main", "pref.tool", "Helix", SAID)
-    evidence.move(connection, ("main", "pref.tool", "Helix"), ("main", "pref.editor", "Helix 25"))
+    evidence.share(connection, ("main", "pref.tool", "Helix"), ("main", "pref.editor", "Helix 25"))
     assert evidence.of(connection, "main", "pref.editor", "Helix 25") == [SAID]
-    assert evidence.of(connection, "main", "pref.tool") == []
+    assert evidence.of(connection, "main", "pref.tool") == [SAID]
 
 
-def test_moving_to_where_it_stands_keeps_it(connection: apsw.Connection) -> None:
+def test_sharing_with_itself_changes_nothing(connection: apsw.Connection) -> None:
     evidence.add(connection, "main", "pref.editor", "Helix", SAID)
-    evidence.move(connection, ("main", "pref.editor", "Helix"), ("main", "pref.editor", "helix"))
+    evidence.share(connection, ("main", "pref.editor", "Helix"), ("main", "pref.editor", "helix"))
     assert evidence.of(connection, "main", "pref.editor", "Helix") == [SAID]
 
 

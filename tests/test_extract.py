@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -115,6 +116,24 @@ def test_what_the_owner_said_becomes_a_fact_with_its_evidence(believing: Memory,
     assert fact.observed_at == said.at
     (why,) = believing.why("pref.editor")
     assert [(one.excerpt, one.at) for one in why.evidence] == [(EDITOR, said.at)]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_one_live_statement_about_one_thing_however_it_was_batched(
+    believing: Memory, log: Log, model: Model, together: bool
+) -> None:
+    claims = {
+        "My editor is Kate.": [("pref.editor", "Kate", 0.95), ("user.editor", "Kate", 0.95)],
+        "I live in Porto since June.": [("user.city", "Porto", 0.95), ("user.current_city", "Porto", 0.95)],
+        "My editor is Helix.": [("pref.current_editor", "Helix", 0.95), ("user.editor", "Helix", 0.95)],
+    }
+    model.claims = claims
+    for text in claims:
+        log.say(text)
+        if not together:
+            believing.sync()
+    believing.sync()
+    assert sorted(facts_of(believing).values()) == ["Helix", "Porto"]
 
 
 def test_facts_evidence_and_cursor_commit_together(
@@ -556,6 +575,33 @@ def test_nobody_waits_for_a_model(believing: Memory, log: Log, model: Model) -> 
     assert believing.sync().facts == len(held) == 1
 
 
+def test_another_thread_indexes_while_a_model_is_asked(believing: Memory, log: Log, model: Model) -> None:
+    reports = []
+
+    def sync_beside() -> None:
+        log.say(CITY, "s2")
+        thread = threading.Thread(target=lambda: reports.append(believing.sync()))
+        thread.start()
+        thread.join(30)
+
+    log.say(EDITOR)
+    meanwhile(model, sync_beside)
+    believing.sync()
+    assert [(one.read, one.facts, one.unasked) for one in reports] == [(1, 0, 2)]
+    assert facts_of(believing) == {"pref.editor": "Helix", "user.city": "Porto"}
+
+
+def test_what_a_pass_read_is_told_where_nobody_can_take_the_turn_to_extract(believing: Memory, log: Log) -> None:
+    turn = believing.path.with_name(believing.path.name + ".extract.lock")
+    turn.write_text("another program's")
+    log.say(EDITOR)
+    report = believing.sync()
+    assert (report.read, report.facts) == (1, 0) and len(report.failures) == 1 and turn.name in report.failures[0]
+    assert turn.read_text() == "another program's"
+    turn.unlink()
+    assert believing.sync().facts == 1
+
+
 def test_two_passes_never_ask_about_the_same_messages(
     believing: Memory, log: Log, model: Model, db_path: Path, clock: Clock
 ) -> None:
@@ -672,6 +718,16 @@ def test_the_hosts_model_is_asked_as_often_as_it_may_be(db_path: Path, log: Log,
     clock.advance(days=1)
     assert memory.sync().unasked == 0
     assert not any("midnight" in line for line in memory.status().problems)
+
+
+def test_a_dry_run_spends_what_the_day_allows(db_path: Path, log: Log, clock: Clock, model: Model) -> None:
+    memory = with_model(db_path, log, clock, model, extract_daily_calls=2)
+    log.say(EDITOR)
+    memory.sync()
+    memory.dry_run(3650)
+    with pytest.raises(EndpointDown, match="asked 2 times today"):
+        memory.dry_run(3650)
+    assert (model.calls, memory.status().calls) == (2, (2, 2))
 
 
 def test_calls_that_an_earlier_version_counted_count(db_path: Path, log: Log, clock: Clock, model: Model) -> None:
@@ -883,7 +939,7 @@ def test_what_is_decided_loses_its_value(memory: Memory, db_path: Path) -> None:
 
 def test_the_same_statement_waits_once(memory: Memory) -> None:
     assert waiting(memory).id == waiting(memory).id
-    assert waiting(memory, "pref.boats", "A blue SLOOP").id == waiting(memory).id
+    assert waiting(memory, "pref.boat", "A blue SLOOP").id == waiting(memory).id
 
 
 def test_setting_it_by_hand_answers_what_waits(memory: Memory) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from test_extract import Model, with_model
 from clawmark.errors import Refused, UsageError
 from clawmark.memory import Memory
 from clawmark.model import Forgetting, Said
+from clawmark.text import remembered
 
 CANARY = "zqcanaryxenon7731"
 
@@ -571,3 +573,272 @@ def test_what_the_person_confirmed_stays_when_its_conversation_is_deleted_at_the
     log.say("another day", "s2", at=LATER)
     memory.sync()
     assert CANARY in memory.facts()[0].value
+
+
+# --- whose word stays, and what else a fact said ----------------------------------------------------------------------
+
+TYPED_GHENT, TYPED_PORTO = f"I live in {GHENT}.", f"I live in {PORTO} now."
+
+
+BY_HAND = [
+    (Forgetting(conversation="s1"), "main", True),
+    (Forgetting(conversation="s1"), "main", False),
+    (Forgetting(query="restated"), "main", True),
+    (Forgetting(query="restated"), "main", False),
+    (Forgetting(scope="main"), "shared", True),
+]
+
+
+@pytest.mark.parametrize(("what", "scope", "is_set_first"), BY_HAND)
+def test_what_the_person_set_by_hand_stays_when_messages_that_repeat_it_go(
+    db_path: Path, log: Log, clock: Clock, what: Forgetting, scope: str, is_set_first: bool
+) -> None:
+    line = f"I live in {PORTO}, restated."
+    memory = with_model(db_path, log, clock, Model({line: [("user.city", PORTO, 0.95)]}))
+    if is_set_first:
+        memory.set("user.city", PORTO, scope)
+    log.say(line, "s1", at=START)
+    memory.sync()
+    if not is_set_first:
+        memory.set("user.city", PORTO, scope)
+    assert [one.excerpt for one in memory.why("user.city")[0].evidence] == [line]
+    plan = memory.forgetting(what)
+    assert (list(plan.facts), plan.messages, plan.staying) == ([], 1, 1)
+    assert memory.erase(what).staying == 1
+    assert [(fact.value, fact.scope) for fact in memory.facts()] == [(PORTO, scope)] and said(memory) == set()
+    assert memory.set("user.home", PORTO, writer="agent"), "nothing stands against it"
+
+
+def test_a_query_that_names_what_was_set_by_hand_takes_it(memory: Memory, db_path: Path) -> None:
+    memory.set("user.city", PORTO)
+    memory.erase(Forgetting(query=PORTO))
+    assert memory.facts() == [] and not residue(db_path.parent, PORTO)
+
+
+@pytest.mark.parametrize("is_read", [True, False])
+@pytest.mark.parametrize("is_new_session", [True, False])
+def test_what_was_typed_goes_with_its_conversation_whenever_that_was_read(
+    memory: Memory, log: Log, db_path: Path, is_read: bool, is_new_session: bool
+) -> None:
+    """A tool is called before the log has the prompt that it rests on."""
+    if not is_new_session:
+        log.say("hello over there", "s1")
+        memory.sync()
+    message = log.say(f"After years of trying I use {CANARY} for all code now.", "s1")
+    memory.set("pref.editor", CANARY, "main", typed=Said(message.text, message.at), session="s1")
+    assert memory.why("pref.editor")[0].unread == [message.at]
+    if is_read:
+        memory.sync()
+        memory.sync()
+        assert [one.excerpt for one in memory.why("pref.editor")[0].evidence] == [message.text]
+        assert query(db_path, "SELECT count(*) FROM evidence") == [(1,)], "one utterance, whoever noted it"
+    plan = memory.forgetting(Forgetting(conversation="s1"))
+    assert list(plan.facts) == [("main", "pref.editor")] == list(memory.erase(Forgetting(conversation="s1")).facts)
+    memory.sync()
+    assert memory.facts() == [] and not residue(db_path.parent, CANARY)
+    assert said(memory) == set()
+
+
+def test_what_was_typed_is_not_withdrawn_before_its_log_was_read(memory: Memory, log: Log) -> None:
+    memory.set("pref.editor", "Helix", "main", typed=Said("My editor is Helix.", LATER), session="s1")
+    log.say("another day", "s2")
+    memory.sync()
+    assert [fact.value for fact in memory.facts()] == ["Helix"] and memory.why("pref.editor")[0].unread == [LATER]
+
+
+def test_what_was_said_since_a_date_keeps_a_fact_that_is_older(db_path: Path, log: Log, clock: Clock) -> None:
+    memory = with_model(db_path, log, clock, Model({TYPED_PORTO: [("user.city", PORTO, 0.95)]}))
+    clock.now = START
+    memory.set("user.city", GHENT, "main")
+    memory.set("user.city", PORTO, "main")
+    clock.now = LATER
+    log.say(TYPED_PORTO, at=START + timedelta(days=100))
+    memory.sync()
+    what = Forgetting(before=START + timedelta(days=50))
+    plan = memory.forgetting(what)
+    assert (list(plan.facts), plan.messages, plan.staying) == ([], 0, 1)
+    memory.erase(what)
+    assert [fact.value for fact in memory.facts()] == [PORTO] and said(memory) == {TYPED_PORTO}
+    assert told(memory, "user.city") == {PORTO}
+
+
+def test_what_was_said_since_a_date_and_waits_outlives_the_older_fact(
+    memory: Memory, clock: Clock, db_path: Path
+) -> None:
+    clock.now = START
+    memory.set("user.city", GHENT, "main")
+    clock.now = LATER
+    memory.propose("set", "user.city", PORTO, "main", origin="owner", reason="conflict", observed_at=LATER)
+    memory.propose("set", "user.town", GHENT, "main", origin="owner", reason="x", observed_at=START)
+    memory.erase(Forgetting(before=START + timedelta(days=50)))
+    (one,) = memory.proposals()
+    assert memory.facts() == [] and one.value == PORTO and not residue(db_path.parent, GHENT)
+    assert memory.accept(one.name) is not None
+
+
+def test_words_that_were_said_again_since_a_date_are_not_erased_with_an_older_fact(
+    memory: Memory, log: Log, clock: Clock
+) -> None:
+    for days in (0, 100):
+        clock.now = START + timedelta(days=days)
+        message = log.say(TYPED_PORTO, f"s{days}", at=clock.now)
+    memory.sync()
+    memory.set("user.city", PORTO, "main", typed=Said(message.text, START), session="s0")
+    clock.now = LATER
+    what = Forgetting(before=START + timedelta(days=50))
+    plan = memory.forgetting(what)
+    gone = memory.erase(what)
+    assert (plan.messages, plan.staying) == (gone.messages, gone.staying) == (1, 1)
+    assert said(memory) == {TYPED_PORTO} and [fact.value for fact in memory.facts()] == [PORTO]
+
+
+@pytest.mark.parametrize(("words", "left"), [(PORTO, {GHENT}), (GHENT, {PORTO}), ("city", set())])
+def test_a_query_takes_the_values_that_it_names_and_shows_what_goes(
+    noted: Memory, db_path: Path, words: str, left: set[str]
+) -> None:
+    """All of them where it names the key itself."""
+    plan = noted.forgetting(Forgetting(query=words))
+    gone = noted.erase(Forgetting(query=words))
+    assert plan.messages == gone.messages == 2 - len(left)
+    assert told(noted, "user.city") == left
+    assert said(noted) == {TYPED_GHENT if value == GHENT else TYPED_PORTO for value in left}
+    assert not residue(db_path.parent, *{GHENT, PORTO} - left)
+
+
+def test_an_earlier_value_outlives_the_one_that_is_forgotten(noted: Memory) -> None:
+    """Its key is no forgotten one: what nobody had forgotten may be stated under it."""
+    noted.erase(Forgetting(query=PORTO))
+    assert noted.set("user.city", "Nazaré", "main", writer="agent").value == "Nazaré"
+    noted.erase(Forgetting(query=GHENT))
+    with pytest.raises(Refused):
+        noted.set("user.town", GHENT, "main", writer="agent")
+
+
+@pytest.mark.parametrize("scope", ["main", "shared"])
+def test_a_scope_goes_with_what_rests_on_its_messages_and_they_with_what_it_holds(
+    memory: Memory, log: Log, db_path: Path, scope: str
+) -> None:
+    message = log.say(f"My boat is called {CANARY}.")
+    log.say("the ferry leaves at nine")
+    memory.sync()
+    memory.set("user.boat", CANARY, "shared", typed=Said(message.text, message.at), session="s1")
+    plan = memory.forgetting(Forgetting(scope=scope))
+    gone = memory.erase(Forgetting(scope=scope))
+    messages = 2 if scope == "main" else 1
+    assert (
+        (list(plan.facts), plan.messages) == (list(gone.facts), gone.messages) == ([("shared", "user.boat")], messages)
+    )
+    assert not residue(db_path.parent, CANARY)
+
+
+def test_what_waits_in_another_scope_goes_with_what_is_shared(memory: Memory, db_path: Path) -> None:
+    memory.set("user.boat", CANARY)
+    memory.propose("set", "pref.ship_type", CANARY, "main", origin="agent", reason="x")
+    memory.propose("set", "user.boat", "a raft", "main", origin="agent", reason="x")
+    plan = memory.forgetting(Forgetting(key="user.boat", scope="shared"))
+    assert plan.proposals == 1
+    assert memory.erase(Forgetting(key="user.boat", scope="shared")).proposals == 1
+    assert [one.value for one in memory.proposals()] == ["a raft"] and not residue(db_path.parent, CANARY)
+
+
+def test_a_message_that_states_an_earlier_value_goes_with_the_key(memory: Memory, log: Log, db_path: Path) -> None:
+    log.say(f"My boat is called {CANARY}.")
+    log.say("the ferry leaves at nine")
+    memory.sync()
+    memory.set("user.boat", CANARY)
+    memory.set("user.boat", "Aurora")
+    memory.forget("user.boat")
+    assert said(memory) == {"the ferry leaves at nine"} and not residue(db_path.parent, CANARY)
+
+
+def test_no_event_tells_what_a_forgotten_fact_rested_on(noted: Memory) -> None:
+    def rested() -> list[int]:
+        rows = query(noted.path, "SELECT detail FROM memory_events WHERE detail LIKE '%evidence%' ORDER BY id")
+        return [len(json.loads(detail)["evidence"]) for (detail,) in rows]
+
+    assert rested() == [1, 1]
+    noted.erase(Forgetting(conversation="s1"))
+    assert rested() == [0, 1]
+    noted.forget("user.city")
+    assert rested() == [0, 0]
+
+
+def test_nor_does_one_of_a_fact_that_stays(db_path: Path, log: Log, clock: Clock) -> None:
+    lines = ("My club is the Lantern Club.", "My club is still the Lantern Club.")
+    memory = with_model(db_path, log, clock, Model({line: [("user.club", "Lantern Club", 0.95)] for line in lines}))
+    for number, line in enumerate(lines):
+        log.say(line, f"s{number}", at=START + timedelta(days=number))
+        memory.sync()
+    memory.erase(Forgetting(conversation="s0"))
+    rested = [json.loads(event.detail or "{}").get("evidence") for event in memory.why("user.club")[0].history]
+    assert [len(of) for of in rested if of is not None] == [0, 1]
+
+
+def test_a_process_remembers_no_text_after_a_forgetting(memory: Memory) -> None:
+    asked: list[str] = []
+
+    @remembered(4)
+    def length(text: str) -> int:
+        asked.append(text)
+        return len(text)
+
+    memory.set("user.boat", CANARY)
+    length(CANARY)
+    length(CANARY)
+    memory.forget("user.boat")
+    length(CANARY)
+    assert asked == [CANARY, CANARY]
+
+
+def test_a_second_yes_to_forget_says_that_it_is_accepted_already(memory: Memory) -> None:
+    memory.set("user.boat", CANARY, "main")
+    one = memory.propose("forget", "user.boat", CANARY, "main", origin="agent", reason="unasked")
+    other = memory.propose("set", "user.boat", f"{CANARY} two", "main", origin="agent", reason="x")
+    memory.accept(one.name)
+    with pytest.raises(UsageError, match="accepted already"):
+        memory.accept(one.name)
+    with pytest.raises(UsageError, match="nothing waits"):
+        memory.accept(other.name)
+
+
+# --- what a decision leaves of an earlier value -----------------------------------------------------------------------
+
+DECIDED: list[Callable[[Memory, str], object]] = [
+    lambda memory, name: memory.reject(name),
+    lambda memory, name: memory.accept(name, value="Lisbon"),
+    lambda memory, name: memory.accept(name),
+    lambda memory, _: query(memory.path, "UPDATE proposals SET expires_at = '2026-01-01T00:00:00+00:00'"),
+]
+
+
+@pytest.mark.parametrize("decide", DECIDED)
+def test_an_earlier_value_rests_on_its_messages_whatever_becomes_of_a_proposal_of_it(
+    noted: Memory, log: Log, clock: Clock, db_path: Path, decide: Callable[[Memory, str], object]
+) -> None:
+    clock.advance(minutes=1)
+    one = noted.propose("set", "user.city", GHENT, "main", origin="agent", reason="x", observed_at=clock.now)
+    decide(noted, one.name)
+    log.say("another day", "s3", at=LATER)
+    noted.sync()
+    assert noted.proposals() == []
+    noted.erase(Forgetting(conversation="s1"))
+    assert not residue(db_path.parent, GHENT)
+
+
+def test_what_the_person_typed_in_a_review_rests_on_nothing(memory: Memory, log: Log) -> None:
+    log.say(f"Remember that the Lantern Club meets at {CANARY} on Fridays.", "s1", at=START)
+    memory.sync()
+    (one,) = memory.proposals()
+    memory.accept(one.name, value="the club meets on Mondays")
+    assert query(memory.path, "SELECT count(*) FROM evidence") == [(0,)]
+    memory.erase(Forgetting(conversation="s1"))
+    assert [fact.value for fact in memory.facts()] == ["the club meets on Mondays"]
+
+
+def test_what_is_answered_by_the_same_in_other_words_takes_its_messages_along(memory: Memory, log: Log) -> None:
+    log.say(f"Remember that the Lantern Club meets at {CANARY} on Fridays.", "s1", at=START)
+    memory.sync()
+    (one,) = memory.proposals()
+    memory.set(one.key, one.value.upper(), "main", typed=Said("x", LATER), session="s2")
+    assert memory.proposals() == []
+    assert len(memory.why(one.key)[0].evidence) == 1

@@ -328,6 +328,15 @@ def test_a_restatement_reinforces_and_its_echo_is_no_news() -> None:
     assert came_to(MOVED, replace(MOVING, origin="assistant"), known=known) == ("refuse", "known")
 
 
+@pytest.mark.parametrize("source", ["user", "agent", "extracted"])
+def test_what_may_be_of_one_subject_waits_under_its_own_key(source: str) -> None:
+    held = fact("user.city", "Berlin", source=source, confidence=0.9, scope="main")
+    text = "My favourite city is Paris"
+    ruling = rule(claim("pref.favourite_city", "Paris", text), said(1, text), known=[held])
+    assert (ruling.outcome, ruling.rule, ruling.key) == ("propose", "conflict_candidate", "pref.favourite_city")
+    assert ruling.against == held
+
+
 def test_a_paraphrase_under_one_key_reinforces() -> None:
     """R5."""
     known = [fact("pref.tea", "tea without caffeine", source="extracted", confidence=0.9, scope="main")]

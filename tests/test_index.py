@@ -14,11 +14,10 @@ from helpers import LATER, START, Clock, Log, dump, open_memory, query, recalled
 from clawmark import clean
 from clawmark.errors import DatabaseBusy, SourceBusy
 from clawmark.jobs import index as index_job
-from clawmark.jobs.prepare import content_key
 from clawmark.memory import Memory
 from clawmark.model import Batch, Fault, Stream, Turn
 from clawmark.store import cursors
-from clawmark.store.passages import to_ms
+from clawmark.store.passages import content_key, to_ms
 from clawmark.testing import FakeEmbedder, ListSource
 
 DANGLING = "SELECT count(*) FROM passages WHERE previous_id NOT IN (SELECT id FROM passages)"

@@ -159,12 +159,35 @@ def test_a_message_of_any_length_costs_what_a_typed_one_does(unit: str) -> None:
         ("house rule", "we have a housekeeping rule about shoes in the studio", False),
         ("for good measure!", "For good measure, backups go to the blue disk", True),
         ("par principe", "Par principe, les sauvegardes vont sur le disque bleu", True),
+        ("for the record", "For the record: the boiler was serviced in October", True),
         ("規則", "規則: 玄関では靴を脱ぐこと", True),
         ("house rule", "House rule: were shoes off at the door?", False),
+        ("house rule", "House rule!", False),
         ("house rule", "Anna said: house rule, shoes off at the door of the studio", False),
     ],
 )
 def test_a_persons_own_phrase_marks_like_the_built_in_ones(own: str, said: str, is_found: bool) -> None:
     found = marked([utterance(said)], [own])
     assert [one.value for one in found] == ([said] if is_found else [])
+    for one in found:
+        assert one.key.startswith("user.") and not set(own.split()) & set(one.key.partition(".")[2].split("_"))
     assert not marked([utterance(said)])
+
+
+@pytest.mark.parametrize(
+    ("said", "key"),
+    [
+        ("Remember that I'm vegetarian.", "user.vegetarian"),
+        ("Remember that I'm a nurse.", "user.nurse"),
+        ("I always use tabs.", "pref.tabs"),
+        ("Ich benutze immer Tabs.", "pref."),
+        ("I always agree.", None),
+        ("Remember!", None),
+        ("I never mind.", None),
+        ("Always happy!", None),
+    ],
+)
+def test_one_word_is_enough_in_a_whole_sentence(said: str, key: str | None) -> None:
+    found = of(said)
+    assert bool(found) == (key is not None)
+    assert all(one.key.startswith(key or "-") for one in found)

@@ -627,3 +627,11 @@ def test_a_project_that_is_called_shared_is_not_what_everybody_shares(memory: Me
     connection.close()
     assert memory.set("pref.boat", "grey").scope == "shared"
     assert len(memory.facts("shared")) == 2
+
+
+def test_two_passes_in_one_report_leave_out_nothing_of_either() -> None:
+    one = SyncReport(read=1, dropped={"known": 1, "blank": 2}, failures=("a is damaged", "b is busy"), unasked=9)
+    both = one.then(SyncReport(read=2, dropped={"blank": 1}, failures=("b is busy", "c is gone"), unasked=3))
+    assert (both.read, both.unasked) == (3, 3)
+    assert repr(both.dropped) == repr({"blank": 3, "known": 1})
+    assert both.failures == ("a is damaged", "b is busy", "c is gone")

@@ -41,6 +41,19 @@ def test_what_is_known_already_keeps_the_known_words() -> None:
     assert placed("user.editor", "helix", [found]) == Place("pref.editor", "helix", "duplicate", found, found, True)
 
 
+@pytest.mark.parametrize("source", ["user", "agent", "extracted"])
+def test_what_may_be_of_one_subject_stands_apart_and_names_the_other(source: str) -> None:
+    """Nobody's fact is moved, said again or ended by it."""
+    city = held("user.city", "Berlin", source)
+    assert placed("pref.favourite_city", "Paris", [city]) == Place(
+        "pref.favourite_city", "Paris", "conflict_candidate", city
+    )
+    assert placed("pref.favourite_city", "berlin", [city]) == Place("pref.favourite_city", "berlin", "duplicate", city)
+    home = held("user.home_city", "Porto", source)
+    assert placed("pref.favourite_city", "Berlin", [city, home]).against == home
+    assert placed("user.city", "Paris", [city, home]).against == (None if source == "extracted" else city)
+
+
 def test_only_what_says_by_itself_what_it_is_about_is_compared_under_two_keys() -> None:
     city = held("user.city", "Porto")
     assert placed("user.birthplace", "Porto", [city]) == Place("user.birthplace", "Porto")

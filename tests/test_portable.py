@@ -928,3 +928,8 @@ def test_two_proposals_of_one_key_made_at_once_stay_two(tmp_path: Path, log: Log
             memory.propose("set", "project.week", value, "main", origin="owner", reason="marker", observed_at=START)
     imported(empty, exported(path))
     assert query(empty, "SELECT value FROM proposals ORDER BY id") == [("8 to 15 August",), ("1 to 8 August",)]
+
+
+def test_a_folder_is_named_as_no_export(empty: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a folder; name a file that"):
+        portable.import_(empty, tmp_path, Clock(), 5.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import re
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -124,9 +125,28 @@ def test_what_a_yes_would_replace_is_shown_and_replaced(run: Commands, scope: st
 def test_an_older_saying_replaces_a_later_one_only_where_the_person_says_so(run: Commands) -> None:
     proposed("user.city", "Malmö", observed_at=START)
     run("set", "user.city", "Lund")
-    assert "it was said later, and only superseding replaces it" in run("review", "--list").out
+    assert "which was said later: only superseding replaces it" in run("review", "--list").out
     assert "later" in run.answering("a", "q")("review").err and facts() == {"user.city": "Lund"}
     assert run.answering("s")("review").code == 0 and facts() == {"user.city": "Malmö"}
+
+
+def test_what_was_said_in_an_order_is_said_yes_to_in_it(run: Commands) -> None:
+    """However late: a yes is no new saying."""
+    proposed("user.car", "Fiat", observed_at=START)
+    proposed("user.car", "Skoda", observed_at=START + timedelta(days=1))
+    assert run.answering("a", "a")("review").code == 0 and facts() == {"user.car": "Skoda"}
+
+
+def test_a_yes_names_what_it_ended(run: Commands) -> None:
+    said = run("review", "--accept", conflict().name, "--supersede").out
+    assert [line for line in said.splitlines() if " ended: " in line] == ['user.city ended: "Lund"  (shared)']
+
+
+def test_what_a_letter_does_is_told_of_an_erasure_too(run: Commands) -> None:
+    run("set", "user.city", "Lund")
+    proposed("user.city", "Lund", kind="forget", origin="agent", reason="unasked")
+    asked = run.answering("?", "q")("review").out
+    assert "a  erase it" in asked and "r  keep it" in asked
 
 
 def test_a_fact_that_was_stored_since_is_shown_too(run: Commands) -> None:
@@ -633,12 +653,21 @@ def test_wrong_uses_of_facts_are_2(run: Commands, arguments: list[str]) -> None:
 
 def test_what_a_yes_would_replace_under_another_key_is_shown_and_replaced(run: Commands) -> None:
     with Memory.open() as memory:
-        memory.set("user.home_city", "Lund", observed_at=START)
+        memory.set("user.current_city", "Lund", observed_at=START)
     proposed("user.city", "Malmö")
     shown = run.answering("a")("review").out
-    (line,) = [line for line in shown.splitlines() if 'against user.home_city: "Lund"' in line]
-    assert line.endswith("a yes replaces it") and "user.home_city is set: Malmö" in shown
-    assert facts() == {"user.home_city": "Malmö"}
+    (line,) = [line for line in shown.splitlines() if 'against user.current_city: "Lund"' in line]
+    assert line.endswith("a yes replaces it") and "user.current_city is set: Malmö" in shown
+    assert facts() == {"user.current_city": "Malmö"}
+
+
+def test_what_only_may_be_of_the_subject_is_shown_and_a_yes_leaves_it(run: Commands) -> None:
+    with Memory.open() as memory:
+        memory.set("user.city", "Lund", observed_at=START)
+    proposed("pref.favourite_city", "Malmö")
+    shown = run.answering("a")("review").out
+    (line,) = [line for line in shown.splitlines() if 'against user.city: "Lund"' in line]
+    assert "a yes" not in line and facts() == {"user.city": "Lund", "pref.favourite_city": "Malmö"}
 
 
 def test_setting_by_hand_names_what_stands_beside_it_and_how_to_end_that(run: Commands) -> None:
@@ -651,6 +680,16 @@ def test_setting_by_hand_names_what_stands_beside_it_and_how_to_end_that(run: Co
     told = line[line.index("`clawmark ") + len("`clawmark ") : line.rindex("`")]
     assert run(*told.split()).code == 0 and facts() == {"user.editor": "Helix"}
     assert run("set", "user.editor", "Zed").err == run("set", "pref.editor", "zed").err == ""
+
+
+def test_no_advice_about_what_stands_beside_it_keeps_out_what_was_just_set(run: Commands) -> None:
+    run("set", "pref.role", "lead engineer at Acme", "--scope", "a b")
+    line = run("set", "user.role", "lead engineer at Beta's", "--scope", "a b").err.splitlines()[-1]
+    told = line[line.index("`clawmark ") + len("`clawmark ") : line.rindex("`")]
+    assert run(*shlex.split(told)).code == 0
+    with Memory.open() as memory:
+        assert {fact.value for fact in memory.facts("a b")} == {"lead engineer at Beta's"}
+        assert memory.set("ref.work", "lead engineer at Beta's", "a b", writer="agent")
 
 
 def test_what_waits_and_says_the_opposite_is_shown(run: Commands) -> None:

@@ -752,7 +752,8 @@ def test_a_command_asks_the_hosts_model_by_way_of_the_resident_process(
     start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLAWMARK_ALLOW_REMOTE", "host")
-    process = start()
+    monkeypatch.setenv("CLAWMARK_EXTRACT_URL", "host")
+    process = start(CLAWMARK_SOURCE="claude-code")
     process.ready()
     model = HostModel(ByResident(str(folder / "s.sock")))
     with pytest.raises(EndpointDown, match="clawmark install openclaw"):
@@ -771,14 +772,58 @@ def test_a_command_asks_the_hosts_model_by_way_of_the_resident_process(
     assert "canary" not in "".join(process.stderr)
 
 
-def test_no_command_asks_the_hosts_model_where_that_is_not_allowed(start: Start, folder: Path) -> None:
-    process = start()
+@pytest.mark.parametrize(("url", "allowed"), [("off", "host"), ("host", "")])
+def test_no_command_asks_the_hosts_model_where_that_is_not_allowed(
+    start: Start, folder: Path, url: str, allowed: str
+) -> None:
+    process = start(CLAWMARK_EXTRACT_URL=url, CLAWMARK_ALLOW_REMOTE=allowed)
     process.ready()
     offer(process)
     model = HostModel(ByResident(str(folder / "s.sock")))
-    with pytest.raises(EndpointDown):
+    with pytest.raises(EndpointDown, match="do not name `host`"):
         model.complete("S", "canary U", {}, most_tokens=9, seconds=WAIT)
     assert questions(process) == []
+
+
+def test_a_command_that_went_away_asks_no_model_any_more(
+    start: Start, connect: Callable[[], Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = start(CLAWMARK_SOURCE="claude-code", CLAWMARK_EXTRACT_URL="host", CLAWMARK_ALLOW_REMOTE="host")
+    process.ready()
+    offer(process)
+    command = connect()
+    for wrong in ({}, {"most_tokens": 0}, {"most_tokens": 10**12}, {"user": 5}):
+        params = {"system": "S", "user": "U", "most_tokens": 9} | wrong if wrong else {}
+        assert command.ask("complete", **params)["error"]["code"] == -32602
+    command.send("complete", system="S", user="U", most_tokens=9)
+    asked = question(process)
+    command.socket.shutdown(socket.SHUT_RDWR)
+
+    def cancelled() -> list[Any]:
+        process.result("notify", event="messages", count=0)  # reads on
+        return [one for one in process.notices if one["method"] == "cancel"]
+
+    until(cancelled, "the cancellation")
+    assert cancelled()[0]["params"] == {"id": asked["id"]}
+
+
+def test_a_command_asks_a_paid_model_once(folder: Path) -> None:
+    """Also where whoever is asked goes away: the call is counted once."""
+    asked: list[bytes] = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(str(folder / "s.sock"))
+        listening.listen()
+
+        def hang_up() -> None:
+            for _ in range(2):
+                other, _ = listening.accept()
+                asked.append(other.recv(1 << 16))
+                other.close()
+
+        threading.Thread(target=hang_up, daemon=True).start()
+        with pytest.raises(EndpointDown):
+            HostModel(ByResident(str(folder / "s.sock"))).complete("S", "U", {}, most_tokens=9, seconds=WAIT)
+        assert sum(b"complete" in one for one in asked) <= 1
 
 
 def test_a_model_that_nobody_offers_ends_a_pass_with_a_line_for_the_person(start: Start) -> None:

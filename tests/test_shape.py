@@ -458,8 +458,11 @@ def test_what_speaks_to_somebody_where_no_statement_is_known_is_seen(value: str)
 
 
 @pytest.mark.parametrize(
-    "value", ["your answers in German", "bor i Göteborg", "asun Helsingissä", "Ana, Bruno e Carla"]
-)
+    "value",
+    ["your answers in German", "bor i Göteborg", "asun Helsingissä", "Ana, Bruno e Carla", "zure haring",
+     "Ik hou van zure haring", "Zure Matten", "Tavo", "tavo", "Call me Tavo", "call me tavo", "Agat", "Agat, dark theme",
+     "my dog is called agat", "agat dark"],
+)  # fmt: skip
 def test_what_is_said_of_somebody_or_in_a_known_language_speaks_to_nobody_elsewhere(value: str) -> None:
     assert not shape.is_to_somebody_elsewhere(value)
 

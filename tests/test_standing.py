@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 from helpers import LATER, START
 
 from clawmark.facts import standing
-from clawmark.model import SHARED, Fact, Proposal
+from clawmark.model import SHARED, Draft, Fact, Proposal
 
 
 def fact(key: str, value: str, scope: str = "main", source: str = "user") -> Fact:
@@ -30,11 +29,32 @@ def test_of_one_key_the_stronger_writer_is_seen_then_the_scopes_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["pref.editor", "user.editor", "pref.main_editor", "user.work_editor", "project.editor"]
+    "key", ["pref.editor", "user.editor", "pref.usual_editor", "pref.main_editor", "user.work_editor", "project.editor"]
 )
 def test_a_subject_that_is_known_keeps_its_key(key: str) -> None:
     known = standing.known_key(key, "Helix", [fact("pref.editor", "Kate")])
-    assert known == (key if "work" in key or "project" in key else "pref.editor")
+    assert known == (key if any(word in key for word in ("main", "work", "project")) else "pref.editor")
+
+
+def test_the_very_key_is_taken_before_one_that_says_the_same_and_that_before_any_other() -> None:
+    known = [fact("pref.editor", "Vim"), fact("user.editor", "Helix")]
+    assert standing.known_key("pref.editor", "Helix", known) == "pref.editor"
+    assert standing.known_key("pref.code_editor", "Helix", known) == "user.editor"
+    assert standing.known_key("pref.code_editor", "Zed", known) == "pref.editor"
+
+
+@pytest.mark.parametrize("source", ["user", "agent", "extracted"])
+@pytest.mark.parametrize(
+    ("key", "is_one"), [("pref.editor", True), ("user.main_editor", False), ("user.editor", False)]
+)
+@pytest.mark.parametrize("scope", ["main", SHARED])
+def test_what_others_state_of_the_subject_gives_way_to_the_persons_word(
+    source: str, key: str, is_one: bool, scope: str
+) -> None:
+    """Wherever, whatever and whenever they state it."""
+    other = replace(fact(key, "helix", scope, source), reinforced_at=LATER)
+    gives_way = is_one and source != "user"
+    assert standing.outweighed(fact("user.editor", "Helix"), [other]) == ([other] if gives_way else [])
 
 
 @pytest.mark.parametrize(
@@ -45,14 +65,14 @@ def test_a_subject_that_is_known_keeps_its_key(key: str) -> None:
         (fact("user.editor", "Kate"), False),
         (fact("pref.editor", "Kate", SHARED), False),
         (fact("user.work_editor", "Kate"), False),
+        (fact("user.main_editor", "Kate"), False),
         (replace(fact("pref.editor", "Kate"), reinforced_at=LATER), False),
     ],
 )
 def test_what_is_outdated_said_something_else_of_the_same_thing_in_the_same_scope_and_not_later(
     other: Fact, ends: bool
 ) -> None:
-    now = replace(fact("user.editor", "Helix"), observed_at=START + timedelta(days=1))
-    assert standing.outdated(now, [other]) == ([other] if ends else [])
+    assert standing.outdated(fact("user.editor", "Helix"), [other], START) == ([other] if ends else [])
 
 
 @pytest.mark.parametrize(
@@ -76,4 +96,22 @@ def test_only_what_waits_longer_and_says_the_opposite_of_another_subject_is_name
     assert standing.as_it_stands(first, [], [first, second]) == first
     assert standing.as_it_stands(second, [], [first, second]).against == "pref.packages"
     assert standing.as_it_stands(second, [], [replace(first, scope="work"), second]) == second
-    assert standing.as_it_stands(replace(second, key="user.package"), [], [first, second]).against is None
+    assert standing.as_it_stands(replace(second, key="user.packages"), [], [first, second]).against is None
+
+
+def test_of_what_may_be_one_subject_the_later_that_waits_names_the_earlier() -> None:
+    first, second = waiting("user.city", "Porto", 1), waiting("pref.favourite_city", "Paris")
+    assert standing.as_it_stands(second, [], [first, second]).against == "user.city"
+    assert standing.as_it_stands(replace(second, key="user.current_city"), [], [first, second]).against is None
+
+
+@pytest.mark.parametrize("key", ["pref.gardener", "user.gardener", "user.home_gardener"])
+@pytest.mark.parametrize("origin", ["owner", "agent", "participant"])
+@pytest.mark.parametrize("value", ["Anna Berger looks after the garden", "Anna"])
+def test_the_same_words_are_one_statement_across_keys_only_of_the_owner_or_only_of_others(
+    key: str, origin: str, value: str
+) -> None:
+    drafted = Draft("set", key, value, "main", origin=origin, reason="x")
+    for theirs in ("owner", "agent"):
+        is_one = key != "user.home_gardener" or (value != "Anna" and (theirs == "owner") == (origin == "owner"))
+        assert standing.says_the_same(waiting("user.gardener", value, origin=theirs), drafted) is is_one

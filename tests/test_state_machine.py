@@ -29,11 +29,11 @@ from test_source_lcm import LcmLog
 from test_source_transcripts import FilesLog, SqliteLog
 
 from clawmark.jobs import index, vectors
-from clawmark.jobs.prepare import content_key
 from clawmark.memory import Memory
 from clawmark.model import Role
 from clawmark.settings import Settings
 from clawmark.source import Alternatives, Folders, MessageSource
+from clawmark.store.passages import content_key
 from clawmark.testing import START, FakeEmbedder, Log
 from clawmark_sources.lcm import LcmSource
 from clawmark_sources.openclaw import TranscriptSource

@@ -156,6 +156,21 @@ def test_a_rejection_holds_under_every_key_only_for_what_says_what_it_is_about(
     assert not Tombstones(connection, SECRET).is_rejected("main", "user.employer", value, LATER)
 
 
+@pytest.mark.parametrize("value", ["Firefox", "lives in a blue house in Porto"])
+def test_a_rejection_of_what_others_said_is_of_its_key_and_keeps_out_nothing_that_the_owner_says_afterwards(
+    connection: apsw.Connection, value: str
+) -> None:
+    until = LATER + timedelta(days=180)
+    tombstones.bury_rejected(connection, SECRET, "main", "user.home", value, LATER, until, is_owners=False)
+    known = Tombstones(connection, SECRET)
+    assert known.is_rejected("main", "user.home", value, LATER)
+    assert known.is_rejected("main", "user.home", value, LATER, said_at=LATER)
+    assert not known.is_rejected("main", "user.home", value, LATER, said_at=LATER + timedelta(seconds=1))
+    assert not known.is_rejected("main", "ref.home", value, LATER)
+    tombstones.lift(connection, SECRET, "main", "user.home", value)
+    assert not Tombstones(connection, SECRET).is_rejected("main", "user.home", value, LATER)
+
+
 def test_a_rejection_of_an_earlier_version_holds_under_every_key(connection: apsw.Connection) -> None:
     until = LATER + timedelta(days=180)
     hashed = hmac.digest(SECRET, "\0".join(("rejected", "main", "firefox")).encode(), "sha256")

@@ -497,7 +497,7 @@ def test_memory_that_is_switched_off_answers_no_tool(db_path: Path, log: Log, cl
             lambda: tools.search(memory, caller(), "editor"),
             lambda: tools.forget(memory, caller(), "pref.editor", START),
             lambda: tools.review(memory, caller()),
-            lambda: tools.reconcile(memory, lambda drain: SyncReport()),
+            lambda: tools.reconcile(memory, caller(), lambda drain: SyncReport()),
         ]
         for call in calls:
             with pytest.raises(UsageError, match="CLAWMARK_DISABLED"):
@@ -581,7 +581,7 @@ def test_days_that_are_none_are_named(memory: Memory, days: Any) -> None:
 
 def test_reconcile_says_what_was_read(memory: Memory) -> None:
     done = SyncReport(read=1200, kept=7, vectors=7, pending=1, failures=("a log",), unasked=3)
-    answer = tools.reconcile(memory, lambda drain: done)
+    answer = tools.reconcile(memory, caller(), lambda drain: done)
     assert answer.text.startswith("Up to date: 1,200 messages read, 7 new") and "1 logs" in answer.text
     assert "3 messages still to be looked through" in answer.text
     assert answer.data["read"] == 1200
@@ -590,11 +590,32 @@ def test_reconcile_says_what_was_read(memory: Memory) -> None:
 def test_reconcile_drains_unless_told_otherwise_and_says_where_a_pass_goes_on(memory: Memory) -> None:
     wanted: list[bool] = []
     for drain in (None, True, False):
-        tools.reconcile(memory, lambda said: wanted.append(said) or SyncReport(), drain)  # type: ignore[func-returns-value]
+        tools.reconcile(memory, caller(), lambda said: wanted.append(said) or SyncReport(), drain)  # type: ignore[func-returns-value]
     assert wanted == [True, True, False]
-    assert tools.reconcile(memory, lambda drain: None).outcome == "running"
+    assert tools.reconcile(memory, caller(), lambda drain: None).outcome == "running"
     with pytest.raises(UsageError, match="drain is true or false"):
-        tools.reconcile(memory, lambda drain: None, "no")  # type: ignore[arg-type]
+        tools.reconcile(memory, caller(), lambda drain: None, "no")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("who", "is_alone"),
+    [
+        (Caller(), True),
+        (caller(), True),
+        (caller(kind="group"), False),
+        (caller(owner=False), False),
+        (caller(kind=None), False),
+    ],
+)
+def test_reconcile_drains_and_counts_only_where_the_owner_speaks_alone(
+    memory: Memory, who: Caller, is_alone: bool
+) -> None:
+    wanted: list[bool] = []
+    done = SyncReport(read=1200, failures=("a log",))
+    answer = tools.reconcile(memory, who, lambda said: wanted.append(said) or done, True)  # type: ignore[func-returns-value]
+    assert wanted == [is_alone]
+    if not is_alone:
+        assert answer == Answer("Up to date.") == tools.reconcile(memory, who, lambda drain: done)
 
 
 def test_the_first_sentence_of_a_tool_says_what_it_is_for() -> None:
@@ -633,7 +654,85 @@ def test_what_the_owner_typed_takes_the_place_of_what_was_noted_under_another_ke
         memory.sync()
         assert live(memory) == {"pref.editor": ("Kate", "extracted")}
         tools.set_fact(memory, caller("My editor is Helix.", at=clock.now), "user.editor", "Helix")
-        assert live(memory) == {"pref.editor": ("Helix", "user")}
+        assert live(memory) == {"user.editor": ("Helix", "user")}
+
+
+def test_what_was_noted_and_says_the_same_becomes_what_the_owner_typed(db_path: Path, log: Log, clock: Clock) -> None:
+    with with_model(db_path, log, clock, Model({"My editor is Kate.": [("pref.editor", "Kate", 0.95)]})) as memory:
+        log.say("My editor is Kate.")
+        memory.sync()
+        tools.set_fact(memory, caller("My editor is Kate.", at=clock.now), "user.editor", "Kate")
+        assert live(memory) == {"user.editor": ("Kate", "user")}
+        (why,) = memory.why("user.editor")
+        assert "My editor is Kate." in [one.excerpt for one in why.evidence]
+
+
+@pytest.mark.parametrize("scope", ["main", SHARED])
+def test_no_agents_note_chooses_the_key_of_what_the_owner_typed(memory: Memory, clock: Clock, scope: str) -> None:
+    """However late it came."""
+    typed_at = clock.now
+    clock.advance(minutes=1)
+    memory.set("pref.code_editor", "Emacs", scope, writer="agent")
+    tools.set_fact(memory, caller("My editor is Helix.", at=typed_at), "pref.editor", "Helix")
+    assert live(memory) == {"pref.editor": ("Helix", "user")}
+
+
+@pytest.mark.parametrize(
+    ("known", "value", "typed", "key", "new"),
+    [
+        ("user.city", "Berlin", "My favourite city is Paris.", "pref.favourite_city", "Paris"),
+        ("user.language", "German", "My favourite language is Rust.", "pref.favourite_language", "Rust"),
+        ("user.phone", "Fairphone", "My home phone is a Gigaset.", "user.home_phone", "Gigaset"),
+        ("project.home.port", "8001", "The port of project code is 8123.", "project.code.port", "8123"),
+        ("user.dogs_mother", "Bella", "My mother's dog is Rex.", "user.mothers_dog", "Rex"),
+        ("project.x.text_model", "alpha", "Our code model is beta.", "project.x.code_model", "beta"),
+    ],
+)
+def test_what_the_owner_typed_stands_beside_what_only_may_be_about_the_same(
+    memory: Memory, clock: Clock, known: str, value: str, typed: str, key: str, new: str
+) -> None:
+    memory.set(known, value, "main")
+    clock.advance(days=30)
+    answer = tools.set_fact(memory, caller(typed, at=clock.now), key, new)
+    assert (answer.outcome, answer.data) == ("user", {"key": key})
+    assert live(memory) == {known: (value, "user"), key: (new, "user")}
+
+
+def test_what_the_owner_typed_takes_no_place_of_a_fact_that_it_is_not_about(memory: Memory, clock: Clock) -> None:
+    """A model chooses the key that is asked about; what the person said must be about the known one, too."""
+    memory.set("user.city", "Berlin", "main")
+    clock.advance(days=30)
+    said = caller("My birthday party is in Leeds.", at=clock.now)
+    assert tools.set_fact(memory, said, "user.my_city", "Leeds").data == {"key": "user.my_city"}
+    assert live(memory) == {"user.city": ("Berlin", "user"), "user.my_city": ("Leeds", "user")}
+
+
+@pytest.mark.parametrize("key", ["pref.editor", "user.editor"])
+def test_what_is_typed_again_is_the_newest_however_old_its_first_saying_is(
+    memory: Memory, clock: Clock, key: str
+) -> None:
+    memory.set("pref.editor", "Vim", "main", observed_at=clock.now - timedelta(days=1))
+    memory.set("user.editor", "Helix", "main", observed_at=clock.now - timedelta(days=90))
+    answer = tools.set_fact(memory, caller("My editor is Helix.", at=clock.now), key, "Helix")
+    assert answer.data == {"key": key} and "Vim" not in {value for value, _ in live(memory).values()}
+
+
+def test_what_was_hidden_under_another_key_of_the_subject_gives_way_too(memory: Memory, clock: Clock) -> None:
+    """Showing it again leaves one statement."""
+    memory.set("pref.editor", "Kate", "main")
+    tools.forget(memory, caller(), "pref.editor", START)
+    clock.advance(days=30)
+    tools.set_fact(memory, caller("My editor is Helix.", at=clock.now), "user.editor", "Helix")
+    memory.unhide("pref.editor")
+    assert live(memory) == {"pref.editor": ("Helix", "user")} and memory.proposals() == []
+
+
+def test_a_group_is_told_the_key_that_it_named(memory: Memory, clock: Clock) -> None:
+    memory.set("pref.editor", "Kate", "main")
+    clock.advance(days=30)
+    answer = tools.set_fact(memory, caller("My editor is Helix.", at=clock.now, kind="group"), "user.editor", "Helix")
+    assert answer.data == {"key": "user.editor"} and "pref" not in answer.text
+    assert live(memory) == {"pref.editor": ("Helix", "user")}
 
 
 def test_what_the_owner_typed_ends_all_that_was_said_of_the_same_thing_before(memory: Memory, clock: Clock) -> None:

@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from clawmark.errors import (
     UsageError,
 )
 from clawmark.memory import Memory
-from clawmark.model import Forgetting
+from clawmark.model import Forgetting, Said
 from clawmark.settings import Settings
 from clawmark.store import copy as copies
 from clawmark.store import db, files, keyfile, migrations, recovery, sidecar, tombstones
@@ -467,6 +467,93 @@ def test_a_forgotten_value_is_erased_under_another_key(filled: Path, log: Log) -
     ((_, of_key), (_, of_value)) = tombstones.hashes(secret, "shared", "user.home", f"{CANARY} street 4")
     hashes = {row[0] for row in query(filled, "SELECT hash FROM tombstones")}
     assert of_key not in hashes and of_value in hashes
+
+
+def forgotten_by_query(memory: Memory) -> None:
+    memory.erase(Forgetting(query=CANARY))
+
+
+def forgotten_with_its_conversation(memory: Memory) -> None:
+    memory.erase(Forgetting(conversation="old"))
+
+
+@pytest.mark.parametrize("forget", [forgotten_by_query, forgotten_with_its_conversation])
+@pytest.mark.parametrize("is_said_in_backup", [False, True])
+def test_an_earlier_value_that_was_forgotten_stays_forgotten_and_every_other_comes_back(
+    db_path: Path, log: Log, clock: Clock, forget: Callable[[Memory], None], is_said_in_backup: bool
+) -> None:
+    """In the backup it is what the fact says, or what it once said."""
+    with open_memory(db_path, log, clock=clock) as memory:
+        for day, (session, value) in enumerate((("first", "Lisbon"), ("old", CANARY), ("new", "Porto"))):
+            if is_said_in_backup and session == "new":
+                made = transfer.backup(db_path, None, clock)
+            message = log.say(f"I live in {value}.", session, at=LATER + timedelta(days=day))
+            clock.now = message.at
+            memory.sync()
+            memory.set("user.city", value, "main", typed=Said(message.text, message.at), session=session)
+            if forget is forgotten_by_query:
+                memory.set("pref.hand", value)
+        clock.advance(hours=1)
+        if not is_said_in_backup:
+            made = transfer.backup(db_path, None, clock)
+        forget(memory)
+    restore(db_path, made, clock)
+    assert residue(db_path.parent, CANARY).keys() <= {made.name}
+    assert values(db_path).get("user.city") == (None if is_said_in_backup else "Porto")
+    told = query(
+        db_path, "SELECT new_value FROM memory_events WHERE memory_key = 'user.city' AND new_value IS NOT NULL"
+    )
+    assert [value for (value,) in told] == (["Lisbon"] if is_said_in_backup else ["Lisbon", "Porto"])
+    sessions = {row for (row,) in query(db_path, "SELECT session FROM evidence")}
+    assert sessions == ({"first"} if is_said_in_backup else {"first", "new"})
+    with open_memory(db_path, log, clock=clock) as memory:
+        assert memory.set("user.city", "Ghent", "main").value == "Ghent"
+        memory.sync()
+        assert not residue(db_path, CANARY)
+
+
+def test_a_key_of_which_one_earlier_value_was_forgotten_comes_back_with_the_others(
+    db_path: Path, log: Log, clock: Clock
+) -> None:
+    with open_memory(db_path, log, clock=clock) as memory:
+        for value in (CANARY, "Emacs"):
+            memory.set("user.editor", value, "main")
+            clock.advance(days=1)
+        made = transfer.backup(db_path, None, clock)
+        clock.advance(days=1)
+        one = memory.propose("set", "pref.tool", "Helix", "main", origin="agent", reason="x", against="user.editor")
+        memory.accept(one.name, way="supersede")
+        memory.erase(Forgetting(query=CANARY))
+        assert "forget" not in [event.event_type for event in memory.events()]
+    restore(db_path, made, clock)
+    assert values(db_path) == {"user.editor": "Emacs"}
+    with open_memory(db_path, log, clock=clock) as memory:
+        memory.forget("user.editor")
+        assert memory.events(1)[0].event_type == "forget"
+    restore(db_path, made, clock)
+    assert values(db_path) == {}
+
+
+def test_an_agent_may_state_anew_what_no_forgetting_was_about(db_path: Path, log: Log, clock: Clock) -> None:
+    with open_memory(db_path, log, clock=clock) as memory:
+        memory.set("user.editor", CANARY, "main", writer="agent")
+        memory.set("user.editor", "Emacs", "main", writer="agent")
+        one = memory.propose("set", "pref.tool", "Helix", "main", origin="agent", reason="x", against="user.editor")
+        memory.accept(one.name, way="supersede")
+        memory.erase(Forgetting(query=CANARY))
+        assert memory.set("user.editor", "Nano", "main", writer="agent").value == "Nano"
+
+
+def test_what_a_person_wrote_of_a_rejection_stays_forgotten(db_path: Path, log: Log, clock: Clock) -> None:
+    with open_memory(db_path, log, clock=clock) as memory:
+        one = memory.propose("set", "user.ill", CANARY, "main", origin="agent", reason="x")
+        memory.reject(one.name, f"{CANARY} is private")
+        memory.set("user.note", CANARY, "main")
+        made = transfer.backup(db_path, None, clock)
+        clock.advance(minutes=1)
+        memory.forget("user.note")
+    restore(db_path, made, clock)
+    assert residue(db_path.parent, CANARY).keys() == {made.name}
 
 
 def test_what_was_set_anew_after_it_was_forgotten_is_kept(filled: Path, log: Log) -> None:

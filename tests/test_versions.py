@@ -49,6 +49,8 @@ SAYING = [
     "agora usamos a 2.0",
     "we zitten nu op 2.0",
     "we zijn overgestapt op 2.0",
+    "Wir haben auf 2.0 aktualisiert",
+    "We upgraded to 2.0 yesterday",
     "мы сейчас на 2.0",
     "мы перешли на 2.0",
     "我们现在用2.0",
@@ -89,7 +91,9 @@ def test_what_a_known_version_is_now_takes_its_place(text: str) -> None:
         "we are at 2.0", "she is on 2.0 now", "the baby is 2.0 now",
         # in part, for a while, not, asked, supposed, told
         "we use 2.0 and 1.2", "we use 1.2 and 2.0", "we are on 2.0 until Monday", "we are on 2.0 tomorrow",
-        "we are on 2.0 beta", "we moved from 2.0 to 1.2", "we were on 2.0", "we used 2.0", "we are not on 2.0 now",
+        "we are on 2.0 beta", "we moved from 2.0 to 1.2", "we were on 2.0", "we used 2.0",
+        "Wir haben 2.0 benutzt", "Wir haben gestern 2.0 verwendet", "Wij hebben 2.0 gebruikt", "we've run 2.0",
+        "ayer usamos la 2.0", "we are not on 2.0 now",
         "2.0を使っていません", "are we on 2.0 now?", "we are on 2.0 now, right?", "if we are on 2.0 now",
         "maybe we are on 2.0 now", "haha we are on 2.0 now", "Noor said we are on 2.0 now", '"we are on 2.0 now"',
         "> we are on 2.0 now",
@@ -131,6 +135,25 @@ def test_all_of_its_words_are_said_of_one_of_several_versions() -> None:
     ):
         assert is_next_version("project.alpha.version", "2.0", text, known) is moves, text
     assert is_next_version("project.alpha.version", "2.0", "we are on 2.0 now", known[:1])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "is_alone"),
+    [
+        ("project.app.python", "3.11", False),
+        ("project.app.runtime", "Python 3.11", False),
+        ("project.app.node_version", "20.1", False),
+        ("project.app.port", "8080", True),
+        ("project.app.owner", "the team of Kim", True),
+    ],
+)
+def test_what_else_stands_at_a_version_may_be_what_is_meant(key: str, value: str, is_alone: bool) -> None:
+    """Whatever its key."""
+    known = [held("project.app.version"), held(key, value)]
+    text = "We upgraded to 3.12 yesterday."
+    assert is_next_version("project.app.version", "3.12", text, known) is is_alone
+    assert (ruled("project.app.version", "3.12", text, *known).outcome == "store") is is_alone
+    assert is_next_version("project.app.version", "3.12", "We upgraded the app to 3.12 yesterday.", known)
 
 
 def test_what_else_a_key_names_is_said() -> None:

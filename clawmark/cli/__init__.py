@@ -173,17 +173,32 @@ def set_(key: str, value: str, scope: str, as_json: bool) -> None:
 
 def _beside(memory: Memory, fact: Fact) -> list[str]:
     """What else stands about the same thing under another key, and how to end that: a person chooses their keys themselves."""
-    from clawmark.facts.subject import same_subject
+    from clawmark.facts.subject import may_be_same_subject
     from clawmark.guard.markers import quote
     from clawmark.model import SHARED
     from clawmark.text import likeness
 
     scopes = None if fact.scope == SHARED else fact.scope
     return [
-        f"{twin.key} stands beside it and says {quote(twin.value)}; `clawmark forget {twin.key} --scope {twin.scope}` ends that"
+        f"{twin.key} stands beside it and says {quote(twin.value)}; {_ended(twin, fact)}"
         for twin in memory.facts(scopes)
-        if twin.key != fact.key and same_subject(twin.key, fact.key) and likeness(twin.value) != likeness(fact.value)
+        if twin.key != fact.key
+        and may_be_same_subject(twin.key, fact.key)
+        and likeness(twin.value) != likeness(fact.value)
     ]
+
+
+def _ended(twin: Fact, fact: Fact) -> str:
+    """How to end what stands beside a fact. Where the fact says it again it is not forgotten: that would keep out the fact's
+    own words too."""
+    from shlex import quote
+
+    from clawmark.store.tombstones import says_again
+
+    where = f"--scope {quote(twin.scope)}"
+    if says_again(twin.value, fact.value):
+        return f"`clawmark set {twin.key} {quote(fact.value)} {where}` has it say the same"
+    return f"`clawmark forget {twin.key} {where}` ends that"
 
 
 cli.add_command(forget.forget)

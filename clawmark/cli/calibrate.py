@@ -133,7 +133,9 @@ def calibrate(facts: bool, days: int, as_json: bool) -> None:
             )
         rulings = memory.dry_run(days)
         decided = of_extraction(memory.decisions(), since)
-    advised = recommended(decided)
+        is_read = bool(memory.scopes())
+    # Marked sentences wait whatever the threshold says, each with the same confidence.
+    advised = recommended(decided) if how.who.is_model else None
     if as_json:
         return print_json(
             {
@@ -147,8 +149,10 @@ def calibrate(facts: bool, days: int, as_json: bool) -> None:
                 "measured": [one.as_json() for one in _measures(decided, how.threshold, advised)],
             }
         )
+    if not is_read:
+        complain("nothing was read so far; `clawmark sync` reads the logs.")
     _show_rulings(rulings, how.name, days)
-    _show_decisions(summed(decided), how.threshold, advised)
+    _show_decisions(summed(decided), how.threshold, advised, by_model=how.who.is_model)
     for measure in _measures(decided, how.threshold, advised):
         _show_measure(measure)
 
@@ -199,7 +203,7 @@ def _show_rulings(rulings: Sequence[tuple[str, Ruling]], extractor: str, days: i
         click.echo(f"  and {len(shown) - MOST_SHOWN} more; --json lists all")
 
 
-def _show_decisions(decided: Decisions, threshold: float, advised: float | None) -> None:
+def _show_decisions(decided: Decisions, threshold: float, advised: float | None, *, by_model: bool) -> None:
     number = decided.accepted + decided.rejected
     if decided.rate is None:
         click.echo("decided    nothing yet; `clawmark review` shows what waits")
@@ -208,7 +212,9 @@ def _show_decisions(decided: Decisions, threshold: float, advised: float | None)
             f"decided    {number}: {decided.accepted} accepted ({decided.edited} edited), "
             f"{decided.rejected} rejected; {decided.rate:.0%} accepted, {TARGET:.0%} wanted"
         )
-    if number < ENOUGH:
+    if not by_model:
+        click.echo(f"threshold  {threshold:g}; without a model whatever is found waits, whatever the threshold")
+    elif number < ENOUGH:
         click.echo(f"threshold  {threshold:g}; with {ENOUGH} decisions one can be recommended, there are {number}")
     elif advised is None:
         complain(

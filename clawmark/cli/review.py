@@ -163,13 +163,18 @@ class Desk:
             return None
 
     def accept(self, proposal: Proposal, yes: Yes) -> str:
-        from clawmark.guard.markers import defuse
+        from clawmark.guard.markers import defuse, quote
 
+        before = self.memory.facts()
         fact = self.memory.accept(proposal.name, value=yes.value, key=yes.key, into=yes.into, way=yes.way)
         self._note(proposal, "accepted", fact)
         if fact is None:
             return f"{proposal.key} is erased ({called(proposal.scope, self.scopes)})"
-        return f"{fact.key} is set: {defuse(fact.value)}  ({called(fact.scope, self.scopes)})"
+        left = {(one.scope, one.key) for one in self.memory.facts()}
+        ended = [one for one in before if (one.scope, one.key) not in left]
+        lines = [f"{fact.key} is set: {defuse(fact.value)}  ({called(fact.scope, self.scopes)})"]
+        lines += [f"{one.key} ended: {quote(one.value)}  ({called(one.scope, self.scopes)})" for one in ended]
+        return "\n".join(lines)
 
     def edit(self, proposal: Proposal, yes: Yes) -> str | Unchanged:
         """As corrected; in the person's editor where they did not say how."""
@@ -353,7 +358,7 @@ def _against(proposal: Proposal, fact: Fact, names: dict[str, str]) -> str:
     does = ""
     if same_subject(fact.key, proposal.key):
         is_later = fact.reinforced_at > proposal.observed_at
-        does = "; it was said later, and only superseding replaces it" if is_later else "; a yes replaces it"
+        does = ", which was said later: only superseding replaces it" if is_later else "; a yes replaces it"
     return f"{how} {fact.key}: {quote(fact.value)}  ({where}{said_by(fact.source)}, {said_on(fact)}){does}"
 
 
@@ -403,7 +408,7 @@ def _left(memory: Memory) -> None:
 
 
 HELP = {
-    "a": "store it as your word",
+    "a": "store it as your word, in the place of what is known of the same thing",
     "e": "correct it in your editor, and store that",
     "m": "make it a part of the fact it is against",
     "s": "store it; what stands there now was true until then",
@@ -411,6 +416,10 @@ HELP = {
     "r": "leave it, and do not propose it again; a reason may follow: r not true any more",
     "l": f"ask again in {LATER_DAYS} days, or as you say: l 30",
     "q": "stop here; what is not decided waits",
+}
+HELP_TO_ERASE = HELP | {
+    "a": "erase it, with what was said of it",
+    "r": "keep it, and show it again; a reason may follow",
 }
 LETTERS = {
     "accept": "a",
@@ -460,7 +469,8 @@ def _answered(desk: Desk, proposal: Proposal, beside: Sequence[Fact], answer: st
         return Unchanged("\n".join(f"  {line}" for line in again))
     has_more = bool(rest) and answer not in "rl" and (answer, rest.casefold()) != ("k", "both")
     if len(answer) != 1 or answer not in can or has_more:
-        return Unchanged("\n".join(f"  {letter}  {HELP[letter]}" for letter in can))
+        told = HELP_TO_ERASE if proposal.kind == "forget" else HELP
+        return Unchanged("\n".join(f"  {letter}  {told[letter]}" for letter in can))
     if answer == "e":
         return desk.edit(proposal, Yes())
     if answer == "r":

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final, Literal
 
 from rapidfuzz.fuzz import ratio
@@ -18,7 +17,7 @@ from rapidfuzz.fuzz import ratio
 from clawmark.facts import phrases as p
 from clawmark.facts.typed import SPACELESS, tokens_of
 from clawmark.model import Conflict
-from clawmark.text import jaccard, likeness, normal, words
+from clawmark.text import jaccard, likeness, normal, remembered, words
 
 Polarity = Literal[-1, 0, 1]
 
@@ -125,7 +124,7 @@ _PLACE: Final = frozenset(
 """A word with which the part of a contrast ends: what follows holds for both of its sides."""
 
 
-_once = lru_cache(maxsize=1024)
+_once = remembered(1024)
 """What is known of one text is worked out once, for it is compared with hundreds."""
 
 

@@ -30,7 +30,7 @@ the reason. Ids are stable: events hold them.
 | injection … | waits | a risk of its shape (`clawmark.facts.shape.risks`) |
 | not_plain | waits | it is no short, plain statement |
 | low_confidence | waits | confidence below the threshold |
-| conflict_candidate | waits | a fact of the person or an agent says something else, or any fact the opposite |
+| conflict_candidate | waits | a fact of the person, an agent, or what may be the same says else, or any the opposite |
 | merge_candidate | waits | a fact under another key says much of it |
 | review, marker | waits | everything does |
 | supported | stored | the ladder decides then which of two extracted statements stands |

@@ -17,8 +17,8 @@ YOU = """
 
 YOU_ELSEWHERE = """
     tënd*, juaj, duit, agat, agad, dhut, leat, wakho, yakho, lakho, zakho, ngawe, iyong, inyong, sinun, sinulle, sinua,
-    sinulla, neked, önnek, tvůj, tvoj, tvoja, tvoje, vám, dumneavoastră, voastră, þinn, þitt, þér, zure, tavs, tavo,
-    jūsu, jūsų
+    sinulla, neked, önnek, tvůj, tvoj, tvoja, tvoje, vám, dumneavoastră, voastră, þinn, þitt, þér, tavs, tavo, jūsu,
+    jūsų
 """
 """The same in languages of which no table knows a statement, orders or not: Albanian, Gaelic, Zulu, Finnish, Czech, …"""
 

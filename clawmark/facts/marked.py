@@ -23,7 +23,9 @@ from clawmark.text import content_words, likeness, one_line
 LONGEST = 300
 """Characters. A sentence is taken whole or not at all: its end may say the opposite of its beginning."""
 LEAST_WORDS = 2
-"""Content words beside the marker."""
+"""Content words of a lesson, and of a name that is made of them."""
+SHORTEST = 4
+"""Words of a sentence that has but one content word beside its marker, as in "I always use tabs"."""
 OF_SENTENCE, OF_STATEMENT = 0.7, 0.8
 """Confidence of a sentence with a marker, and of "my editor is Helix", where key and value stand apart."""
 KEY_WORDS = 3
@@ -35,11 +37,12 @@ def marked(utterances: Sequence[Utterance], own: Sequence[str] = ()) -> list[Can
     own   phrases that the person takes for markers as well
     """
     phrases = p.Phrases(*(" ".join(words_of(plain(phrase))) for phrase in own))
+    named = frozenset(word for phrase in own for word in words_of(plain(phrase)))
     found: dict[str, Candidate] = {}
     for one in utterances:
         if one.origin == "owner" and one.citable:
             for sentence in _sentences(one.text):
-                candidate = _candidate(sentence, one.number, phrases)
+                candidate = _candidate(sentence, one.number, phrases, named)
                 if candidate is not None:
                     found.setdefault(likeness(sentence), candidate)
     return list(found.values())
@@ -81,7 +84,8 @@ _OTHERS: Final = frozenset(
 )
 
 
-def _candidate(sentence: str, number: int, own: p.Phrases) -> Candidate | None:
+def _candidate(sentence: str, number: int, own: p.Phrases, named: frozenset[str]) -> Candidate | None:
+    """named: the words of `own`, which say nothing of what the sentence is about."""
     said = one_line(plain(sentence)).rstrip(" .!。！…")
     if len(sentence) > LONGEST or secrets.find(sentence) or "[redacted" in said or shape.is_passing(sentence):
         return None
@@ -95,15 +99,21 @@ def _candidate(sentence: str, number: int, own: p.Phrases) -> Candidate | None:
     stated = _statement(sentence.strip(), said)
     if stated is not None:
         return Candidate(*stated, OF_STATEMENT, (number,), sentence)
-    prefix = next((prefix for prefix, listed in MARKERS if any(one.search(said) for one in listed)), None)
-    if prefix is None and own.within(words, said):
-        prefix = "pref"
+    if own.within(words, said):
+        prefix: str | None = "user"
+    else:
+        prefix = next((prefix for prefix, listed in MARKERS if any(one.search(said) for one in listed)), None)
     if prefix != "user" and _NOT_FOR_GOOD.search(said):
         return None
-    if prefix is None or len(_content(said)) < LEAST_WORDS:
+    content = [word for word in _content(said) if word not in named]
+    if prefix is None or not _says_enough(prefix, content, words):
         return None
     value = one_line(sentence)
-    return Candidate(f"{prefix}.{_name(said)}", value, OF_SENTENCE, (number,), sentence)
+    return Candidate(f"{prefix}.{_name(said, content)}", value, OF_SENTENCE, (number,), sentence)
+
+
+def _says_enough(prefix: str, content: Sequence[str], words: Sequence[str]) -> bool:
+    return len(content) >= LEAST_WORDS or (prefix != "lesson" and len(content) == 1 and len(words) >= SHORTEST)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -341,9 +351,9 @@ def _content(said: str) -> list[str]:
     return [word for word in content_words(said) if word not in _OF_MARKERS and word not in p.STOP_VALUES]
 
 
-def _name(said: str) -> str:
+def _name(said: str, content: Sequence[str]) -> str:
     """The last part of a key: the first content words, or for scripts that a key cannot hold a mark of the sentence."""
-    words = [spelled for spelled in map(_ascii, _content(said)) if spelled]
+    words = [spelled for spelled in map(_ascii, content) if spelled]
     if len(words) >= LEAST_WORDS or (words and said.isascii()):
         return "_".join(words[:KEY_WORDS])
     return f"note_{digest(likeness(said)).hex()[:8]}"

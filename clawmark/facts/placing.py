@@ -2,25 +2,23 @@
 
 Whatever is known of one subject stands under one key, so that keys do not drift, and what another fact says already is
 that fact. A fact of the person or an agent about the same subject that says something else is named, and never passed
-over for one that an extractor found; so is any fact that says the opposite. One thing said under two keys is compared
-only where both statements say by themselves what they are about. Which of two wins is not decided here. Pure.
+over for one that an extractor found; so is any fact that says the opposite, or something else of what may be the same
+subject. One thing said under two keys is compared only where both statements say by themselves what they are about.
+Which of two wins is not decided here. Pure.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from clawmark import keys
 from clawmark.facts.alike import is_paraphrase, relation
 from clawmark.facts.ladder import STRENGTH
-from clawmark.facts.subject import same_subject
+from clawmark.facts.subject import may_be_same_subject, same_subject
 from clawmark.model import Conflict, Fact
-from clawmark.text import stems
-
-STATEMENT_STEMS = 3
-"""From so many on a value says by itself what it is about; a shorter one says it together with its key."""
+from clawmark.text import STATEMENT_STEMS, stems
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +42,10 @@ class Place:
 def placed(key: str, value: str, known: Sequence[Fact]) -> Place:
     """The place of `value`, stated under `key`, among `known`: facts of its scope and of `shared`, no hidden ones."""
     same = [fact for fact in known if same_subject(fact.key, key)]
-    if not same:
-        return _beside(key, value, known)
-    return _under_one_subject(value, sorted(same, key=lambda fact: _nearest_first(fact, key)))
+    if same:
+        return _under_one_subject(value, sorted(same, key=lambda fact: _nearest_first(fact, key)))
+    place = _beside(key, value, known)
+    return _beside_its_like(place, known) if place.conflict == "none" else place
 
 
 def _nearest_first(fact: Fact, key: str) -> tuple[bool, int, str, str]:
@@ -84,6 +83,18 @@ def _beside(key: str, value: str, known: Sequence[Fact]) -> Place:
     if "merge_candidate" in found:
         return Place(key, value, "merge_candidate", found["merge_candidate"])
     return Place(key, value)
+
+
+def _beside_its_like(place: Place, known: Sequence[Fact]) -> Place:
+    """A place of its own, with the fact of what may be the same subject, one that says something else first."""
+    alike = [fact for fact in known if may_be_same_subject(fact.key, place.key)]
+    if not alike:
+        return place
+    alike.sort(key=lambda fact: _nearest_first(fact, place.key))
+    other = next((fact for fact in alike if relation(place.value, fact.value) != "duplicate"), None)
+    if other is None:
+        return replace(place, conflict="duplicate", against=alike[0])
+    return replace(place, conflict="conflict_candidate", against=other)
 
 
 _COMPARABLE: Final = frozenset(("user", "pref", "lesson"))

@@ -80,8 +80,23 @@ def is_plain(value: str) -> bool:
 
 def is_to_somebody_elsewhere(value: str) -> bool:
     """Whether `value` speaks to somebody in a language of which no statement is known here: there nobody can tell what
-    the owner says of themselves from what an agent is told."""
-    return _YOU_ELSEWHERE.within(_tokens(views.folded(value)))
+    the owner says of themselves from what an agent is told. Such a word by itself, among known words alone, or with a
+    capital is a name."""
+    small = _tokens(views.folded(" ".join(word for word in value.split() if not word[0].isupper())))
+    tokens = _tokens(views.folded(value))
+    if len(tokens) < LEAST_SPEECH or not _YOU_ELSEWHERE.within(small) or all(map(_is_known, small)):
+        return False
+    return not any(_reads_as(language, value, tokens) for language in manner.OPENERS)
+
+
+LEAST_SPEECH = 3
+"""Words."""
+
+
+def _is_known(word: str) -> bool:
+    """Whether a word is one of those that speak to somebody elsewhere, or of a language known here."""
+    listed = (_YOU_ELSEWHERE, _COMMAND_VERBS, _OBJECTS, _FINITE, *_GLUE.values(), *_OPENERS.values())
+    return any(one.holds(word) for one in listed)
 
 
 def is_plain_key(key: str) -> bool:

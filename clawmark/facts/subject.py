@@ -1,12 +1,14 @@
 """What a key is about: `pref.editor` and `user.editor` are two keys of one thing. Pure.
 
-What is stated newly under another key of a known subject then meets what is known of it. In doubt two keys are about
-two things: their statements stand side by side, and nothing is lost.
+Two answers. By `same_subject` a statement moves under another key, says a fact again or ends one, so it is narrow: in
+doubt two keys are two things, whose statements stand side by side. `may_be_same_subject` is wide, for it takes nothing
+away: it warns, and has wait what an extractor or an agent says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import Final
 
 from clawmark import keys
@@ -17,22 +19,50 @@ QUALIFIERS: Final = frozenset(
     new
     """.split()
 )
-"""What a key's last part may hold or leave out and be about the same. Any other word may make it another thing:
+"""What a key's last part may hold or leave out and perhaps be about the same. Any other word makes it another thing:
 `user.work_address` is not `user.address`, `pref.editor_theme` is not `pref.theme`."""
+
+_SAYING_NOTHING: Final = frozenset("current own my the usual default".split())
+_OF_TASTE: Final = frozenset("favourite favorite preferred preference".split())
+"""They say nothing among preferences. The city that somebody likes best is not the one they live in."""
+_KINDS: Final = {"editor": frozenset(("text", "code"))}
+"""What a word may have before it and be the same. A text model is no code model."""
 
 _OF_THE_PERSON: Final = frozenset(("user", "pref"))
 
 
 def same_subject(key: str, other: str) -> bool:
-    """Whether two keys are about one thing: `pref.editor` and `user.editor`, `user.home_address` and `user.address`."""
-    one, two = keys.prefix(key), keys.prefix(other)
-    if one != two and not {one, two} <= _OF_THE_PERSON:
+    """Whether two keys are surely about one thing: `pref.editor` and `user.editor`, `user.current_city` and `user.city`."""
+    if not _are_joined(key, other) or _middle(key) != _middle(other):
         return False
-    return _named_by(key) == _named_by(other)
+    of_taste = _OF_TASTE if keys.prefix(key) == keys.prefix(other) == "pref" else frozenset()
+    return _telling(key, _SAYING_NOTHING | of_taste) == _telling(other, _SAYING_NOTHING | of_taste)
+
+
+def may_be_same_subject(key: str, other: str) -> bool:
+    """Whether two keys are, or may be, about one thing: `user.home_address` and `user.address`, `user.allergies` and
+    `user.allergy`."""
+    return same_subject(key, other) or (_are_joined(key, other) and _named_by(key) == _named_by(other))
+
+
+def _are_joined(key: str, other: str) -> bool:
+    one, two = keys.prefix(key), keys.prefix(other)
+    return one == two or {one, two} <= _OF_THE_PERSON
+
+
+def _middle(key: str) -> str:
+    return key.rpartition(".")[0].partition(".")[2]
+
+
+def _telling(key: str, dropped: frozenset[str]) -> list[str]:
+    """The words of a key's last part, in their order, without those that tell nothing."""
+    words = keys.last_words(key)
+    told = [word for word in words if word not in dropped] or words
+    return [word for word, head in zip_longest(told, told[1:], fillvalue="") if word not in _KINDS.get(head, ())]
 
 
 def _named_by(key: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The words of a key that tell what it is about: of its middle parts, and of its last one."""
+    """The words of a key that tell what it may be about, in any order: of its middle parts, and of its last one."""
     last = keys.last_words(key)
     middle = keys.words(key)[: -len(last)]
     return _singulars(middle) - QUALIFIERS, _singulars(last) - QUALIFIERS or _singulars(last)

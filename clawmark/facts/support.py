@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import lru_cache
 from typing import NamedTuple
 
 from clawmark.facts import phrases as p
@@ -30,6 +29,7 @@ from clawmark.facts.judge import (
 )
 from clawmark.facts.typed import SPACELESS, Sentence, sentences_of, typed_of, words_of
 from clawmark.model import Said
+from clawmark.text import remembered
 
 MOST_MESSAGES = 50
 SAME_WITHIN = timedelta(minutes=2)
@@ -84,7 +84,7 @@ class _Typed(NamedTuple):
     is_over: bool
 
 
-@lru_cache(maxsize=2 * MOST_MESSAGES)
+@remembered(2 * MOST_MESSAGES)
 def _typed(text: str) -> _Typed | None:
     """Read once for all claims of a batch or of a turn."""
     typed = typed_of(text)

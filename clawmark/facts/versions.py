@@ -55,14 +55,20 @@ _CHANGED: Final = frozenset(
 _TO: Final = frozenset("on to auf a à en sur vers alla su sulla na em para op naar на до".split())
 _BESIDE: Final = frozenset(
     """
-    have has haben hat habe hemos ha avons ai abbiamo temos hebben heb zijn now currently already finally all just since
-    yesterday jetzt nun inzwischen mittlerweile endlich bereits gestern ahora ya actualmente finalmente ayer maintenant
-    désormais enfin hier ora adesso già ieri agora já ontem nu inmiddels eindelijk gisteren теперь сейчас уже наконец
-    вчера artık ok okay hi hey hello hallo hola bonjour salut ciao olá oi привет done great nice yes yay so and btw fyi
-    the this la die der das de het il
+    zijn now currently already finally all just since jetzt nun inzwischen mittlerweile endlich bereits ahora ya
+    actualmente finalmente maintenant désormais enfin ora adesso già agora já nu inmiddels eindelijk теперь сейчас уже
+    наконец artık ok okay hi hey hello hallo hola bonjour salut ciao olá oi привет done great nice yes yay so and btw
+    fyi the this la die der das de het il
     """.split()
 )
-_TOLD: Final = _VERSION | _WE | _I | _USE | _BE | _CHANGED | _TO | _BESIDE | p.FROM
+_BEFORE: Final = frozenset(
+    """
+    have has we've i've haben hat habe hemos ha avons ai abbiamo temos hebben heb yesterday gestern ayer hier ieri
+    ontem gisteren вчера
+    """.split()
+)
+"""With these they changed to what they are on now. What they used with these is over: "Wir haben 2.0 benutzt"."""
+_TOLD: Final = _VERSION | _WE | _I | _USE | _BE | _CHANGED | _TO | _BESIDE | _BEFORE | p.FROM
 _NEAR: Final = 2
 """Words between which and the value stands no more than an article."""
 
@@ -83,13 +89,13 @@ _TOLD_SPACELESS: Final = re.compile(
 
 def is_next_version(key: str, value: str, text: str, known: Sequence[Fact]) -> bool:
     """Whether a message says that what `key` names, which stands at a version in `known`, is at version `value` now.
-    Where another key stands at one as well, all words of this one must be said."""
-    versions = [fact for fact in known if _is_version(fact.key, fact.value)]
+    Where anything else stands at one as well, all words of this key must be said."""
     held = [fact for fact in known if fact.key == key]
-    if not held or not _is_version(key, value) or any(fact not in versions for fact in held):
+    if not held or not all(_is_version(key, one) for one in (value, *(fact.value for fact in held))):
         return False
     claim = Claim(key, value)
-    wanted = (claim.subject if len(held) == len(versions) else claim.named) - QUALIFIERS - _VERSION
+    is_alone = not any(fact.key != key and _ends_in_version(fact.value) for fact in known)
+    wanted = (claim.subject if is_alone else claim.named) - QUALIFIERS - _VERSION
     earlier = frozenset(normal(fact.value) for fact in held)
     for sentence in sentences_of(typed_of(text) or ""):
         if not _is_of_nothing_else(claim, sentence, earlier):
@@ -101,6 +107,11 @@ def is_next_version(key: str, value: str, text: str, known: Sequence[Fact]) -> b
 
 def _is_version(key: str, value: str) -> bool:
     return "version" in keys.words(key) and _SHAPE.fullmatch(value) is not None
+
+
+def _ends_in_version(value: str) -> bool:
+    """`3.11` and `Python 3.11`, and whatever else may be one."""
+    return any(_SHAPE.fullmatch(word) for word in value.split()[-1:])
 
 
 def _is_of_nothing_else(claim: Claim, sentence: Sentence, earlier: frozenset[str]) -> bool:
@@ -127,4 +138,6 @@ def _says_so(claim: Claim, sentence: Sentence) -> bool:
         return False  # "we have to use …"
     at = words.index(claim.text)
     near = {*words[max(0, at - _NEAR) : at], *words[at + 1 : at + 2]}
-    return not near.isdisjoint(_USE) or not (near.isdisjoint(_TO) or (_BE | _CHANGED).isdisjoint(words))
+    if not near.isdisjoint(_USE) and _BEFORE.isdisjoint(words):
+        return True
+    return not (near.isdisjoint(_TO) or (_BE | _CHANGED).isdisjoint(words))

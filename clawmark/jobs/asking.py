@@ -136,14 +136,16 @@ class Asking:
         how: How,
         secret: Callable[[], bytes],
         clock: Callable[[], datetime],
+        spend: Callable[[], None],
     ) -> None:
-        """path None: nothing is written."""
+        """path None: nothing is written. spend: counts a call of the host's own model."""
         self._connection = connection
+        self._spend = spend
         self._path = path
         self._how = how
         self._secret = secret
         self._clock = clock
-        self._calls = self._unusable = self._unwritten_calls = 0
+        self._calls = self._unusable = 0
         self.is_in_doubt = _is_in_doubt(connection)
         """Whether one batch is to tell if answers can be used by now."""
         self._most_calls = MOST_CALLS_IN_DOUBT if self.is_in_doubt else MOST_CALLS
@@ -217,24 +219,18 @@ class Asking:
         return Answer(list(found.candidates), Counter(found.refused))
 
     def _count_call(self) -> None:
-        count = calls_today(self._connection, self._clock()) + self._unwritten_calls
+        count = calls_today(self._connection, self._clock())
         if count >= self._how.daily_calls:
             raise Spent(
                 f"the host's model was asked {count} times today; CLAWMARK_EXTRACT_DAILY_CALLS allows no more until"
                 " midnight UTC"
             )
-        if self._path is None:
-            self._unwritten_calls += 1
-        else:
-            self._count(CALLS, self._path)
+        self._spend()
 
     def _note_slow(self) -> None:
         if self._path is not None:
-            self._count(SLOW, self._path)
-
-    def _count(self, name: str, path: Path) -> None:
-        with transaction(self._connection, path):
-            cursors.count_today(self._connection, name, self._clock())
+            with transaction(self._connection, self._path):
+                cursors.count_today(self._connection, SLOW, self._clock())
 
     def _learned(self) -> str:
         return cursors.get(self._connection, self._learned_under) or ""
@@ -243,6 +239,12 @@ class Asking:
 def calls_today(connection: apsw.Connection, now: datetime) -> int:
     """How often the host's own model was asked today (UTC)."""
     return cursors.today(connection, CALLS, now)
+
+
+def count_call(connection: apsw.Connection, path: Path, now: datetime) -> None:
+    """One call of the host's own model more. It counts before it is made, whoever makes it."""
+    with transaction(connection, path):
+        cursors.count_today(connection, CALLS, now)
 
 
 def _may_say_something(text: str) -> bool:

@@ -30,7 +30,7 @@ import apsw
 from clawmark.belief import Belief
 from clawmark.errors import DatabaseBusy, EndpointDown, EndpointError, ReplyUnusable
 from clawmark.facts import gate
-from clawmark.jobs.asking import Answer, Asking, Batch, How, none_usable, note_unavailable
+from clawmark.jobs.asking import Answer, Asking, Batch, How, count_call, none_usable, note_unavailable
 from clawmark.jobs.prepare import EARLIEST
 from clawmark.model import SHARED, Fact, Progress, Ruling, Utterance
 from clawmark.recall.excerpt import Live, Reader
@@ -88,12 +88,17 @@ def extract(
     """Look through what waits; at most `most_batches` batches, and without `hurry` only where enough waits. Where another
     process is at it, that is left to it. Takes no lease but its own; belongs outside a transaction."""
     done = Done()
+
+    def spend() -> None:
+        count_call(connection, path, clock())
+
     with _turn(path) as is_ours:
         if is_ours and how.why_not is not None:
             note_unavailable(connection, path, how.why_not, clock())
         elif is_ours:
             try:
-                _look_through(_Walk(connection, path, reader, how, secret, clock), done, progress, most_batches, hurry)
+                walk = _Walk(connection, path, reader, how, secret, clock, spend)
+                _look_through(walk, done, progress, most_batches, hurry)
             except (EndpointDown, EndpointError, ReplyUnusable) as failed:
                 note_unavailable(connection, path, failed, clock())
     done.unasked = waiting(connection, by_model=how.who.is_model)
@@ -144,14 +149,18 @@ def dry_run(
     *,
     secret: Callable[[], bytes],
     clock: Callable[[], datetime],
+    spend: Callable[[], None],
     days: int,
 ) -> list[tuple[str, Ruling]]:
     """What would come of all that was said in the last days, scope by scope: nothing is written, and what was extracted
-    before is asked about again. Raises EndpointDown, EndpointError or ReplyUnusable where the extractor fails."""
+    before is asked about again. Raises EndpointDown, EndpointError or ReplyUnusable where the extractor fails.
+
+    spend: counts a call of the host's own model, which is paid for all the same.
+    """
     if how.why_not is not None:
         raise how.why_not
     since = to_ms(clock() - timedelta(days=days))
-    walk = _Walk(connection, None, reader, how, secret, clock)
+    walk = _Walk(connection, None, reader, how, secret, clock, spend)
     found: list[tuple[str, Ruling]] = []
     for run in _runs(passages.owners_since(connection, since)):
         left = list(run)
@@ -173,10 +182,11 @@ class _Walk:
         how: How,
         secret: Callable[[], bytes],
         clock: Callable[[], datetime],
+        spend: Callable[[], None],
     ) -> None:
-        """path None: nothing is written."""
+        """path None: nothing is written. spend: as for `Asking`."""
         self.how = how
-        self.asking = Asking(connection, path, how, secret, clock)
+        self.asking = Asking(connection, path, how, secret, clock, spend)
         self._connection = connection
         self._path = path
         self._reader = reader

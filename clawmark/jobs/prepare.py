@@ -5,7 +5,6 @@ Everything costly happens here, outside the transaction. What is left out is lef
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -13,9 +12,9 @@ from datetime import UTC, datetime, timedelta
 
 from clawmark import clean
 from clawmark.model import Batch, Message, digest
-from clawmark.store.passages import to_ms
+from clawmark.store.passages import content_key, to_ms
 from clawmark.store.tombstones import Tombstones
-from clawmark.text import VECTOR_LETTERS, canonical, length_in_letters, lexical, split
+from clawmark.text import VECTOR_LETTERS, length_in_letters, lexical, split
 
 LONG_TEXT = 40
 """Characters from which on a text is unlikely to be said twice within minutes."""
@@ -151,9 +150,3 @@ def own_words(message: Message, author: str | None, said: str) -> str:
     if not message.dated:
         return f"{speaker}: {said}"
     return f"{_DAYS[at.weekday()]} {at.day} {_MONTHS[at.month - 1]} {at.year} {speaker}: {said}"
-
-
-def content_key(scope: str, role: str, text: str) -> bytes:
-    """What all copies of one utterance share."""
-    said = "\0".join((scope, role, canonical(text)))
-    return hashlib.blake2b(said.encode(), digest_size=16).digest()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -16,9 +17,9 @@ from clawmark import clean
 from clawmark.belief import Belief
 from clawmark.embed import Embedder
 from clawmark.erase import finish, forget_in_sidecar, settle
-from clawmark.errors import SourceAbsent, SourceBusy
+from clawmark.errors import DatabaseForeign, DatabaseUnwritable, SourceAbsent, SourceBusy
 from clawmark.jobs.asking import How
-from clawmark.jobs.extract import Done, extract
+from clawmark.jobs.extract import extract
 from clawmark.jobs.index import Tally, index, note_failure
 from clawmark.jobs.plan import Plan, note
 from clawmark.jobs.prune import forget_kept, prune, refresh_kept, refresh_stale
@@ -46,7 +47,6 @@ def run(
     embedder: Callable[[], Embedder | None],
     reader: Reader,
     *,
-    extraction: Callable[[], How],
     secret: Callable[[], bytes],
     rules: clean.Rules,
     keep_text: bool,
@@ -54,12 +54,9 @@ def run(
     rng: random.Random,
     wait_seconds: float,
     progress: Progress = no_progress,
-    most_batches: int | None = None,
-    hurry: bool = True,
 ) -> SyncReport:
-    """Waits its turn up to `wait_seconds`, then DatabaseBusy.
+    """All but extraction. Waits its turn up to `wait_seconds`, then DatabaseBusy.
 
-    extraction: who extracts facts. most_batches, hurry: how much of what waits is extracted (`extract.extract`).
     embedder: chosen when its turn has come, since the pass before may have opened the first space.
     planned: what each of `groups` chose; without anything to read, nothing is embedded. A stream that cannot be read is a
     line of the report's failures, and nothing of its source is pruned in this pass. A busy source ends the pass with
@@ -120,8 +117,33 @@ def run(
         pending = vectors.pending_by_reason(connection)
     if busy is not None:
         raise busy
-    done, how = Done(), extraction()
-    if how.who.kind != "off":
+    return SyncReport(
+        read=tally.read,
+        kept=tally.kept,
+        dropped=dict(sorted(tally.dropped.items())),
+        vectors=written,
+        pending=sum(pending.values()),
+        pruned=pruned + tally.withdrawn,
+        failures=tuple(str(failure) for failure in tally.failures),
+    )
+
+
+def extracted(
+    connection: apsw.Connection,
+    path: Path,
+    reader: Reader,
+    how: How,
+    report: SyncReport,
+    *,
+    secret: Callable[[], bytes],
+    clock: Callable[[], datetime],
+    progress: Progress = no_progress,
+    most_batches: int | None = None,
+    hurry: bool = True,
+) -> SyncReport:
+    """`report` with what extraction did behind that pass; most_batches, hurry: how much of what waits (`extract.extract`).
+    What the pass did stands, so a file that nothing can be written to now is a line of its failures."""
+    try:
         done = extract(
             connection,
             path,
@@ -133,20 +155,11 @@ def run(
             most_batches=most_batches,
             hurry=hurry,
         )
-        sidecar.save(connection, path, clock())
-        checkpoint(connection)
-    return SyncReport(
-        read=tally.read,
-        kept=tally.kept,
-        dropped=dict(sorted(tally.dropped.items())),
-        vectors=written,
-        pending=sum(pending.values()),
-        pruned=pruned + tally.withdrawn,
-        failures=tuple(str(failure) for failure in tally.failures),
-        facts=done.facts,
-        proposed=done.proposed,
-        unasked=done.unasked,
-    )
+    except (DatabaseForeign, DatabaseUnwritable) as failed:
+        return replace(report, failures=(*report.failures, str(failed)))
+    sidecar.save(connection, path, clock())
+    checkpoint(connection)
+    return replace(report, facts=done.facts, proposed=done.proposed, unasked=done.unasked)
 
 
 def _tend(

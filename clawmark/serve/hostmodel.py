@@ -33,6 +33,8 @@ SET_UP_WRONGLY: Final = {
 IN_DOUBT: Final = frozenset({"REFUSED", "SILENT"})
 """Codes of what may be wrong with this request alone, or with every one."""
 
+KNOWN_CODES: Final = IN_DOUBT | SET_UP_WRONGLY.keys() | {"UNUSABLE", "FAILED"}
+
 NOBODY: Final = (
     "No gateway that offers its model is connected: start OpenClaw with the plugin of this version (`clawmark install "
     "openclaw`)."
@@ -54,15 +56,29 @@ class ByResident:
         self._database = database
 
     def ask(self, method: str, params: Mapping[str, Any], seconds: float) -> Any:
-        with closing(Connection(self._path, database=self._database, start=False)) as connection:
+        # What costs the person is asked once, also where the other end goes away meanwhile.
+        with closing(Connection(self._path, database=self._database, start=False, tries=1)) as connection:
             try:
                 return connection.call(method, dict(params), max(1, round(seconds * 1000)))
+            except client.Unreached:
+                raise Unanswered("nobody") from None
             except client.Failure as failure:
                 data = failure.data if isinstance(failure.data, dict) else {}
-                why = data.get("unanswered", "nobody" if failure.code == message.FAULT else None)
-                if why is not None:
-                    raise Unanswered(why) from None
+                if "unanswered" in data:
+                    raise Unanswered(data["unanswered"]) from None
+                if failure.code in _OF_THE_RESIDENT and not data:
+                    raise EndpointDown(_OF_THE_RESIDENT[failure.code]) from None
                 raise Failure(failure.code, failure.message, data) from None
+
+
+_OF_THE_RESIDENT: Final = {
+    message.REFUSED: "The resident process may not ask the gateway's model: CLAWMARK_EXTRACT_URL and CLAWMARK_ALLOW_REMOTE "
+    "of the gateway's environment do not name `host`.",
+    message.NO_METHOD: "The resident process is of an earlier version: restart the gateway.",
+    message.NOT_READY: "The memory of the resident process is not ready; `clawmark doctor` says why.",
+    message.FAULT: "The resident process cannot ask the gateway now; `clawmark doctor` may say why.",
+}
+"""What keeps it from asking, by the codes of docs/protocol.md."""
 
 
 class HostModel:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from clawmark.errors import ClawmarkError, SourceAbsent
 from clawmark.model import SyncReport
+from clawmark.text import forget_texts
 
 if TYPE_CHECKING:
     from clawmark.memory import Memory
@@ -43,6 +44,9 @@ GIVING_WAY = 0.25
 BATCHES = 5
 """Batches of extraction in one pass: new messages are searchable before old ones are looked through."""
 
+BATCHES_OF_A_MODEL = 1
+"""The same where a model is asked, which may take minutes over each."""
+
 NICE = 10
 NEVER = float("inf")
 
@@ -64,6 +68,7 @@ class Jobs:
     """open_memory     raises ClawmarkError where it cannot; asked again with growing pauses
     announce          says what was opened, in the log
     prompts_waiting   whether a prompt is being answered now
+    batches           of extraction in one pass at most
     """
 
     def __init__(
@@ -74,6 +79,7 @@ class Jobs:
         every: int,
         idle_seconds: float,
         prompts_waiting: Callable[[], bool],
+        batches: int = BATCHES,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.memory: Memory | None = None
@@ -88,6 +94,7 @@ class Jobs:
         self._open_memory = open_memory
         self._announce = announce
         self._every = every
+        self._batches = batches
         self._idle_seconds = idle_seconds
         self._prompts_waiting = prompts_waiting
         self._clock = clock
@@ -226,11 +233,12 @@ class Jobs:
         outcome = Pass()
         try:
             # What was just said may go on: then a few messages wait for more.
-            outcome.report = memory.sync(self._progress, most_batches=BATCHES, hurry=why != "messages")
+            outcome.report = memory.sync(self._progress, most_batches=self._batches, hurry=why != "messages")
         except Exception as failed:  # noqa: BLE001 - the job loop: a pass that fails must not be the last one
             outcome.failure = failed
         finally:
             self.is_running = False
+            forget_texts()  # some may be forgotten by now, in whatever process
         if outcome.failure is None:
             self._succeeded(outcome.report, why)
         else:

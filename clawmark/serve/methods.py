@@ -20,6 +20,7 @@ from clawmark import __version__
 from clawmark.errors import ClawmarkError, Refused
 from clawmark.serve import message, said
 from clawmark.serve.desk import Blocks, Desk
+from clawmark.serve.hostmodel import KNOWN_CODES
 from clawmark.serve.jobs import Jobs, told
 from clawmark.serve.message import Failure
 from clawmark.serve.outgoing import Outgoing, Unanswered, offers
@@ -43,8 +44,8 @@ MOST_WAITING = 256
 MOST_COUNT = 10_000
 """Messages in one notice."""
 
-LONGEST_COMPLETION = 600.0
-"""Seconds, where a command sets no deadline."""
+LONGEST_COMPLETION, MOST_TOKENS = 120.0, 4_096
+"""Seconds and tokens of what a command has the gateway's model answer."""
 
 TOLD = 0.5
 """Seconds before its deadline at which a request is told that the pass it waits for goes on."""
@@ -280,28 +281,37 @@ class Methods:
     def _reconcile(self, request: Request) -> None:
         from clawmark import tools
 
-        said.caller(request.params)
-        memory, drain = self._memory(), request.params.get("drain")
+        caller, memory = said.caller(request.params), self._memory()
+        drain = request.params.get("drain")
 
         def is_over() -> bool:
             return request.is_over or request.left(TOLD) < TOLD
 
-        _answer(request, tools.reconcile(memory, lambda wanted: self._jobs.reconcile(is_over, drain=wanted), drain))
+        _answer(
+            request, tools.reconcile(memory, caller, lambda wanted: self._jobs.reconcile(is_over, drain=wanted), drain)
+        )
 
     def _complete(self, request: Request) -> None:
         """Have the gateway's model answer for a command of this person, which counts what it costs."""
-        from clawmark.llm import HOST
+        from clawmark import llm
 
-        if HOST.name not in self._memory().settings.allow_remote:
-            raise Failure(message.REFUSED, "CLAWMARK_ALLOW_REMOTE does not name `host`; nothing was sent")
-        asked = {name: request.params.get(name) for name in ("system", "user", "most_tokens")}
+        settings = self._memory().settings
+        if llm.named(settings) != llm.HOST or llm.refusal(settings) is not None:
+            raise Failure(message.REFUSED, "the settings of this process do not let the gateway's model be asked")
+        asked: dict[str, Any] = {name: said.a_text(request.params, name) for name in ("system", "user")}
+        most_tokens = request.params.get("most_tokens")
+        if type(most_tokens) is not int or not 0 < most_tokens <= MOST_TOKENS:
+            raise Failure(message.PARAMS, f"most_tokens is no whole number from 1 to {MOST_TOKENS}")
+        asked["most_tokens"] = most_tokens
+        seconds = request.left(LONGEST_COMPLETION)
         try:
-            request.answer(self._outgoing.ask("complete", asked, request.left(LONGEST_COMPLETION)))
+            request.answer(self._outgoing.ask("complete", asked, seconds, lambda: request.is_over))
         except Unanswered as unanswered:
             raise Failure(message.NOT_READY, "the gateway did not answer", {"unanswered": unanswered.why}) from None
         except Failure as failure:  # in its own words nothing is passed on
-            code = str((failure.data or {}).get("code", ""))
-            raise Failure(failure.code, "the gateway could not ask its model", {"code": code}) from None
+            code = (failure.data or {}).get("code")
+            known = {"code": code} if code in KNOWN_CODES else None
+            raise Failure(failure.code, "the gateway could not ask its model", known) from None
 
     def _status(self, request: Request) -> None:
         last = self._blocks.last

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from clawmark.serve import message
 from clawmark.serve.message import Answer
 from clawmark.serve.peer import MOST_BYTES, Peer
+
+LOOK_SECONDS = 0.2
+"""Between two looks at whether anybody still waits."""
 
 METHODS = frozenset({"complete"})
 """What a peer may offer."""
@@ -38,6 +42,16 @@ class Unanswered(Exception):
     def __init__(self, why: Literal["nobody", "late", "gone", "too_long"]) -> None:
         super().__init__(why)
         self.why = why
+
+
+def _waited(over: threading.Event, seconds: float, is_over: Callable[[], bool] | None) -> bool:
+    if is_over is None:
+        return over.wait(seconds)
+    until = time.monotonic() + seconds
+    while not is_over() and (left := until - time.monotonic()) > 0:
+        if over.wait(min(left, LOOK_SECONDS)):
+            return True
+    return False
 
 
 @dataclass(eq=False, slots=True)
@@ -68,15 +82,20 @@ class Outgoing:
             self._missed -= methods
             return bool(found)
 
-    def ask(self, method: str, params: Mapping[str, Any], seconds: float) -> Any:
-        """The result that a peer gives within so many seconds. Raises Unanswered, and Failure where it answers an error."""
+    def ask(
+        self, method: str, params: Mapping[str, Any], seconds: float, is_over: Callable[[], bool] | None = None
+    ) -> Any:
+        """The result that a peer gives within so many seconds. Raises Unanswered, and Failure where it answers an error.
+
+        is_over: whether nobody waits for it any more; the peer is told then.
+        """
         id = f"{self._name}-{next(self._numbers)}"
         line = message.call_line(id, method, {**params, "deadline_ms": max(1, round(seconds * 1000))})
         if len(line) > MOST_BYTES:
             raise Unanswered("too_long")
         question = self._begun(id, method)
         question.peer.send(line)
-        in_time = question.over.wait(seconds)
+        in_time = _waited(question.over, seconds, is_over)
         with self._lock:
             self._asked.pop(id, None)
             answer = question.answer

@@ -21,12 +21,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import clawmark
-from clawmark import __version__
+from clawmark import __version__, llm
 from clawmark.client import is_ours
 from clawmark.errors import ClawmarkError
 from clawmark.serve import place
 from clawmark.serve.hostmodel import HostModel
-from clawmark.serve.jobs import Jobs
+from clawmark.serve.jobs import BATCHES, BATCHES_OF_A_MODEL, Jobs
 from clawmark.serve.methods import Facts, Methods
 from clawmark.serve.outgoing import Outgoing
 from clawmark.serve.peer import Outlet, Peer, Stdio
@@ -73,6 +73,7 @@ class Resident:
             every=settings.job_every_n_messages,
             idle_seconds=settings.idle_hours * 3600,
             prompts_waiting=lambda: self._methods.prompts_waiting(),
+            batches=BATCHES_OF_A_MODEL if llm.named(settings).is_model else BATCHES,
         )
         self._outgoing = Outgoing(f"clawmark-{secrets.token_hex(4)}")
         self._methods = Methods(self._jobs, Facts(database, datetime.now(UTC), self._count), self._outgoing)

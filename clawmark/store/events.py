@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -63,6 +63,9 @@ TYPES: Final = {
     "extract_available": "extraction works again",
 }
 """Every event type and what it records."""
+
+EVIDENCE_DIGITS: Final = 12
+"""Of a content key, as an event names what a statement rested on."""
 
 _COLUMNS: Final = "id, event_type, created_at, source, scope, memory_key, old_value, new_value, detail"
 
@@ -156,7 +159,21 @@ def stated(connection: apsw.Connection, scope: str | None = None) -> list[tuple[
     )
 
 
-def stated_by_hand(connection: apsw.Connection, scope: str | None = None) -> dict[tuple[str, str, str], datetime]:
+def set_by_hand(connection: apsw.Connection) -> set[tuple[str, str, str]]:
+    """(scope, key, value) of what the person set themselves: neither in a message nor by a yes to what waited."""
+    return set(
+        rows(
+            connection,
+            "SELECT scope, memory_key, new_value FROM memory_events WHERE event_type IN ('create', 'update', 'reinforce')"
+            " AND source = 'user' AND scope IS NOT NULL AND memory_key IS NOT NULL AND new_value IS NOT NULL"
+            " AND CASE WHEN json_valid(detail) THEN json_type(detail, '$.evidence') END IS NULL"
+            " AND (scope, memory_key, created_at) NOT IN (SELECT scope, memory_key, created_at FROM memory_events"
+            " WHERE event_type = 'accept' AND scope IS NOT NULL AND memory_key IS NOT NULL)",
+        )
+    )
+
+
+def stated_without_message(connection: apsw.Connection) -> dict[tuple[str, str, str], datetime]:
     """(scope, key, value) → when it was stated last by what is no message, as far as the trail tells.
 
     What was stated long before it was stored, or stored by a file that is lost, is dated by the event that ended it.
@@ -165,8 +182,7 @@ def stated_by_hand(connection: apsw.Connection, scope: str | None = None) -> dic
         connection,
         "SELECT event_type, scope, memory_key, old_value, new_value, created_at, detail FROM memory_events"
         " WHERE event_type IN ('create', 'update', 'reinforce', 'supersede', 'accept') AND memory_key IS NOT NULL"
-        " AND scope IS NOT NULL AND (?1 IS NULL OR scope = ?1) ORDER BY id",
-        (scope,),
+        " AND scope IS NOT NULL ORDER BY id",
     )
     last: dict[tuple[str, str, str], datetime] = {}
     begun: dict[tuple[str, str], datetime] = {}
@@ -249,10 +265,29 @@ def number_behind(connection: apsw.Connection, number: int) -> None:
         connection.execute("INSERT INTO sqlite_sequence (name, seq) VALUES ('memory_events', ?)", (number,))
 
 
+_RESTING_ON_NOTHING: Final = (
+    "detail = CASE WHEN json_type(CASE WHEN json_valid(detail) THEN detail END, '$.evidence') IS NULL THEN detail"
+    " ELSE json_set(detail, '$.evidence', json('[]')) END"
+)
+"""Of the event of a statement that rested on messages: how these begin is gone, that there were some stays."""
+
+
 def blank_values(connection: apsw.Connection, key: str, scope: str) -> None:
-    """Take the values out of every event of this fact; that something happened, and when, stays."""
+    """Take the values out of every event of this fact, and what they rested on; that something happened, and when, stays."""
     connection.execute(
-        "UPDATE memory_events SET old_value = NULL, new_value = NULL WHERE memory_key = ? AND scope = ?", (key, scope)
+        f"UPDATE memory_events SET old_value = NULL, new_value = NULL, {_RESTING_ON_NOTHING}"  # noqa: S608
+        " WHERE memory_key = ? AND scope = ?",
+        (key, scope),
+    )
+
+
+def blank_evidence(connection: apsw.Connection, content_keys: Collection[bytes]) -> None:
+    """Take what statements rested on out of every event that names one of these messages."""
+    connection.execute(
+        f"UPDATE memory_events SET {_RESTING_ON_NOTHING} WHERE event_type IN ('create', 'update', 'reinforce')"  # noqa: S608
+        " AND EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(detail) THEN detail END, '$.evidence') e"
+        " WHERE e.value IN (SELECT value FROM json_each(?)))",
+        (json.dumps([key.hex()[:EVIDENCE_DIGITS] for key in content_keys]),),
     )
 
 
@@ -267,23 +302,29 @@ def blank_key(connection: apsw.Connection, key: str, scope: str) -> None:
 
 def blank_reasons(connection: apsw.Connection, words: frozenset[str]) -> None:
     """Take away what a person wrote of a rejection, where it holds all of these stems."""
+    blank_reasons_that(connection, lambda _, reason: bool(words) and words <= stems(reason))
+
+
+def blank_reasons_that(connection: apsw.Connection, goes: Callable[[str, str], bool]) -> None:
+    """The same of those of which that is true; it is asked about scope and reason."""
     found = rows(
         connection,
-        "SELECT id, json_extract(detail, '$.reason') FROM memory_events"
+        "SELECT id, scope, json_extract(detail, '$.reason') FROM memory_events"
         " WHERE event_type = 'decline' AND json_extract(detail, '$.reason') IS NOT NULL",
     )
-    for number, reason in found:
-        if words and words <= stems(reason):
+    for number, scope, reason in found:
+        if goes(scope, reason):
             connection.execute(
                 "UPDATE memory_events SET detail = json_remove(detail, '$.reason') WHERE id = ?", (number,)
             )
 
 
 def blank_value(connection: apsw.Connection, key: str, scope: str, value: str) -> None:
-    """Take one value out of every event of a fact."""
-    for column in ("old_value", "new_value"):
+    """Take one value out of every event of a fact, and what it rested on."""
+    for blanked in ("old_value = NULL", f"new_value = NULL, {_RESTING_ON_NOTHING}"):
+        column = blanked.partition(" ")[0]
         connection.execute(
-            f"UPDATE memory_events SET {column} = NULL WHERE memory_key = ? AND scope = ? AND {column} = ?",  # noqa: S608
+            f"UPDATE memory_events SET {blanked} WHERE memory_key = ? AND scope = ? AND {column} = ?",  # noqa: S608
             (key, scope, value),
         )
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
+from datetime import datetime
 
 import apsw
 
-from clawmark.model import Evidence, digest
+from clawmark.model import SHARED, Evidence, digest
 from clawmark.store.db import rows
 from clawmark.store.passages import SAME_UTTERANCE_MS, from_ms, to_ms
 from clawmark.text import likeness
@@ -65,18 +66,15 @@ def of(connection: apsw.Connection, scope: str, key: str, value: str | None = No
     return [Evidence(content_key, from_ms(at), session) for content_key, at, session in found]
 
 
-def move(connection: apsw.Connection, old: tuple[str, str, str], new: tuple[str, str, str]) -> None:
-    """A statement (scope, key, value) is stored in another place, or in other words; what it rests on goes along."""
+def share(connection: apsw.Connection, old: tuple[str, str, str], new: tuple[str, str, str]) -> None:
+    """A statement (scope, key, value) is stored in another place, or in other words: it rests on the same there."""
     places = [(scope, key, value_hash(value)) for scope, key, value in (old, new)]
-    if places[0] == places[1]:
-        return
     connection.execute(
         "INSERT OR IGNORE INTO evidence (scope, key, value_hash, content_key, said_at, session, is_gone)"
         " SELECT ?4, ?5, ?6, content_key, said_at, session, is_gone FROM evidence"
         " WHERE scope = ?1 AND key = ?2 AND value_hash = ?3",
         (*places[0], *places[1]),
     )
-    remove(connection, *old)
 
 
 def remove(connection: apsw.Connection, scope: str, key: str, value: str | None = None) -> None:
@@ -155,6 +153,24 @@ def touching(connection: apsw.Connection, content_keys: Collection[bytes]) -> se
         (json.dumps(sorted(key.hex() for key in content_keys)),),
     )
     return {(scope, key, hashed) for scope, key, hashed in found}
+
+
+def utterances(connection: apsw.Connection) -> list[tuple[bytes, datetime]]:
+    """Content key of everything that a statement rests on, and when it was said last."""
+    found = rows(connection, "SELECT content_key, max(said_at) FROM evidence GROUP BY 1 ORDER BY 1")
+    return [(content_key, from_ms(at)) for content_key, at in found]
+
+
+def unread_of(connection: apsw.Connection, session: str, scope: str | None) -> set[bytes]:
+    """Contents of what was said in a session and stands in no passage: no pass has read it. scope: of what rests on it, or
+    None; what is shared is seen in all."""
+    found = rows(
+        connection,
+        "SELECT DISTINCT content_key FROM evidence e WHERE session = ?1 AND (?2 IS NULL OR scope IN (?2, ?3))"
+        " AND NOT EXISTS (SELECT 1 FROM passages p WHERE p.content_key = e.content_key)",
+        (session, scope, SHARED),
+    )
+    return {content_key for (content_key,) in found}
 
 
 def sessions(connection: apsw.Connection, scope: str, key: str, value: str) -> int:

@@ -13,8 +13,9 @@ from datetime import UTC, datetime, timedelta
 
 import apsw
 
-from clawmark.model import Origin, Role
+from clawmark.model import Origin, Role, digest
 from clawmark.store.db import each, rows
+from clawmark.text import canonical
 
 SAME_UTTERANCE_MS = 600_000
 """Two logs may stamp one utterance differently; the same words said later than this are another one."""
@@ -28,6 +29,11 @@ def to_ms(at: datetime) -> int:
 
 def from_ms(ms: int) -> datetime:
     return EPOCH + timedelta(milliseconds=ms)
+
+
+def content_key(scope: str, role: str, text: str) -> bytes:
+    """What all copies of one utterance share."""
+    return digest("\0".join((scope, role, canonical(text))))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ import apsw
 
 from clawmark.model import SHARED
 from clawmark.store.db import rows, time_of
-from clawmark.text import is_number, likeness, stem, stems, words
+from clawmark.text import STATEMENT_STEMS, is_number, likeness, stem, stems, words
 
 MESSAGE, SESSION, REJECTED, STEM = "message", "session", "rejected", "stem:"
 """Kinds beside `key` and `value`. That of a stem ends in 16 digits that all stems of one statement share."""
@@ -39,8 +39,6 @@ TALK: Final = timedelta(minutes=10)
 """The same where the statement is one common word: its talk alone."""
 ALWAYS: Final = timedelta(days=36_500)
 """The same where it is a number or a name with digits, which is in no message by chance."""
-OF_ITSELF: Final = 3
-"""From so many stems on a rejected value is rejected under every key; a shorter one says another thing under another key."""
 
 
 def _keyed(secret: bytes, kind: str, *parts: str) -> bytes:
@@ -63,11 +61,15 @@ def _stem(secret: bytes, scope: str, word: str) -> bytes:
 
 def hashes(secret: bytes, scope: str, key: str, value: str) -> list[tuple[str, bytes]]:
     """(kind, keyed hash) of a statement's key and value."""
-    return [("key", key_hash(secret, scope, key)), ("value", _keyed(secret, "value", scope, likeness(value)))]
+    return [("key", key_hash(secret, scope, key)), ("value", _value_hash(secret, scope, value))]
 
 
 def key_hash(secret: bytes, scope: str, key: str) -> bytes:
     return _keyed(secret, "key", scope, key)
+
+
+def _value_hash(secret: bytes, scope: str, value: str) -> bytes:
+    return _keyed(secret, "value", scope, likeness(value))
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -173,17 +175,30 @@ def bury_session(connection: apsw.Connection, secret: bytes, scope: str, session
 
 
 def bury_rejected(
-    connection: apsw.Connection, secret: bytes, scope: str, key: str, value: str, now: datetime, until: datetime
+    connection: apsw.Connection,
+    secret: bytes,
+    scope: str,
+    key: str,
+    value: str,
+    now: datetime,
+    until: datetime,
+    *,
+    is_owners: bool = True,
 ) -> None:
-    """The same words are not proposed again until then: under whatever key, or few of them under this one."""
-    of_key, of_itself = _rejections(secret, scope, key, value)
-    bury(connection, REJECTED, of_itself if len(stems(value)) >= OF_ITSELF else of_key, now, until)
+    """The same words are not proposed again until then: under whatever key, or few of them under this one. Those of
+    others than the owner are not under this key, and keep nothing out that the owner says afterwards."""
+    of_key, of_itself, of_others = _rejections(secret, scope, key, value)
+    said = of_itself if len(stems(value)) >= STATEMENT_STEMS else of_key
+    bury(connection, REJECTED, said if is_owners else of_others, now, until)
 
 
-def _rejections(secret: bytes, scope: str, key: str, value: str) -> tuple[bytes, bytes]:
-    """Of a value under its key, and of the value alone; in files of earlier versions the second stands for short ones too."""
+def _rejections(secret: bytes, scope: str, key: str, value: str) -> tuple[bytes, bytes, bytes]:
+    """Of a value under its key, of the value alone, and of what others said under the key; in files of earlier versions
+    the second stands for all."""
     said = likeness(value)
-    return _keyed(secret, REJECTED, scope, key, said), _keyed(secret, REJECTED, scope, said)
+    kinds = (key, said), (said,), (key, said, "others")
+    of_key, of_itself, of_others = (_keyed(secret, REJECTED, scope, *parts) for parts in kinds)
+    return of_key, of_itself, of_others
 
 
 EVERY_SCOPE: Final = ""
@@ -256,10 +271,7 @@ class Tombstones:
         made of its stems."""
         if any(_message(self._secret, content_key) in self._times for content_key in content_keys):
             return True
-        for scope in scopes:
-            if dict(hashes(self._secret, scope, key, value))["value"] in self._times or self.said_again(scope, value):
-                return True
-        return False
+        return any(self.value_at(scope, value) is not None or self.said_again(scope, value) for scope in scopes)
 
     def forgotten_at(self, scopes: Iterable[str], key: str, value: str) -> datetime | None:
         """When a statement was forgotten last: its key, its value, or one that it says again; None = it was not."""
@@ -268,6 +280,21 @@ class Tombstones:
             found += [self._times[one][0] for _, one in hashes(self._secret, scope, key, value) if one in self._times]
             found += [one.at for one in self._saying(scope, value)]
         return max(found, default=None)
+
+    def value_at(self, scope: str, value: str) -> datetime | None:
+        """When this very value was forgotten, under whatever key; None = it was not."""
+        found = self._times.get(_value_hash(self._secret, scope, value))
+        return None if found is None else found[0]
+
+    def message_at(self, content_key: bytes) -> datetime | None:
+        """Until when what was said in these words is forgotten; None = it is not."""
+        found = self._times.get(_message(self._secret, content_key))
+        return None if found is None else found[0]
+
+    def holds(self, scope: str, text: str) -> bool:
+        """Whether a text has every stem of a forgotten statement."""
+        found = Counter(one for word in stems(text) for one in self._with.get(self._hash(scope, word), ()))
+        return any(count >= one.count for one, count in found.items())
 
     def said_again(self, scope: str, value: str) -> list[str]:
         """The kinds of the stems of every forgotten statement of `scope` that `value` says again."""
@@ -315,9 +342,12 @@ class Tombstones:
             for hashed in (_message(self._secret, content_key), _keyed(self._secret, SESSION, scope, session))
         )
 
-    def is_rejected(self, scope: str, key: str, value: str, now: datetime) -> bool:
-        """Whether the person rejected these very words not long ago."""
-        known = [self._times[one] for one in _rejections(self._secret, scope, key, value) if one in self._times]
+    def is_rejected(self, scope: str, key: str, value: str, now: datetime, *, said_at: datetime | None = None) -> bool:
+        """Whether the person rejected these very words not long ago. said_at: when the owner said them; None = others."""
+        of_key, of_itself, of_others = _rejections(self._secret, scope, key, value)
+        known = [self._times[one] for one in (of_key, of_itself) if one in self._times]
+        if of_others in self._times and (said_at is None or said_at <= self._times[of_others][0]):
+            known.append(self._times[of_others])
         return any(until is None or until > now for _, until in known)
 
 
@@ -335,6 +365,12 @@ def _are_near(places: Sequence[int], found: Sequence[str], count: int) -> bool:
         len({word for place, word in zip(places, found, strict=True) if first <= place < first + stretch}) >= count
         for first in places
     )
+
+
+def says_again(forgotten: str, value: str) -> bool:
+    """Whether a value would be kept out once the other one is forgotten."""
+    old, new = stems(forgotten), stems(value)
+    return _are_same(len(new), len(old & new), len(old))
 
 
 def _are_same(words: int, shared: int, forgotten: int) -> bool:
