@@ -461,6 +461,17 @@ class Belief:
         self._event("decline", "user", one.scope, said=said | self._hash(one.value))
         return one
 
+    def unhide(self, key: str, scope: str | None) -> list[str]:
+        """The person wants a hidden fact shown, which answers whoever wanted it erased. Returns the scopes it was hidden in;
+        scope None = wherever it is."""
+        shown = facts.hide(self._connection, key, scope, is_hidden=False, now=self._now)
+        for where in shown:
+            self._event("unhide", "user", where, key)
+            for one in proposals.pending(self._connection, [where], key=key):
+                if one.kind == "forget":
+                    self._supersede(one)
+        return shown
+
     def defer(self, name: str, days: int) -> Proposal:
         """The person wants to decide later."""
         one = proposals.named(self._connection, name)
@@ -495,8 +506,7 @@ class Belief:
         return gone
 
     def _shown_again(self, one: Proposal) -> None:
-        for scope in facts.hide(self._connection, one.key, one.scope, is_hidden=False, now=self._now):
-            self._event("unhide", "user", scope, one.key)
+        self.unhide(one.key, one.scope)
 
     # What is noted
 

@@ -599,24 +599,25 @@ class Memory:
     def hide(self, key: str, scope: str | None = None, *, writer: Writer = "agent") -> list[str]:
         """Show the fact `key` nowhere any more, in `scope` or wherever it stands, until a person decides; nothing of it
         is lost. Returns the scopes in which it stood."""
-        return self._hidden(key, scope, is_hidden=True, writer=writer)
-
-    def unhide(self, key: str, scope: str | None = None) -> list[str]:
-        """Take a hidden fact back; returns the scopes in which it was hidden."""
-        return self._hidden(key, scope, is_hidden=False, writer="user")
-
-    def _hidden(self, key: str, scope: str | None, *, is_hidden: bool, writer: Writer) -> list[str]:
         key = statement.named(key)
 
         def hide(connection: apsw.Connection, now: datetime) -> list[str]:
             named = None if scope is None else streams.scope_called(connection, scope)
-            changed = facts.hide(connection, key, named, is_hidden=is_hidden, now=now)
-            for where in changed:
-                event = "hide" if is_hidden else "unhide"
-                events.add(connection, event, now, source=writer, scope=where, key=key)
-            return changed
+            hidden = facts.hide(connection, key, named, is_hidden=True, now=now)
+            for where in hidden:
+                events.add(connection, "hide", now, source=writer, scope=where, key=key)
+            return hidden
 
         return self._changed(hide)[0]
+
+    def unhide(self, key: str, scope: str | None = None) -> list[str]:
+        """Take a hidden fact back, and what would have had it erased with it; returns the scopes in which it was hidden."""
+        key = statement.named(key)
+
+        def show(belief: Belief, connection: apsw.Connection) -> list[str]:
+            return belief.unhide(key, None if scope is None else streams.scope_called(connection, scope))
+
+        return self._decided(show)
 
     def forget(self, key: str, scope: str | None = None) -> list[str]:
         """Erase the fact `key` for good, in `scope` or wherever it stands, with what was said of it; returns the scopes in

@@ -670,6 +670,32 @@ def test_what_only_may_be_of_the_subject_is_shown_and_a_yes_leaves_it(run: Comma
     assert "a yes" not in line and facts() == {"user.city": "Lund", "pref.favourite_city": "Malmö"}
 
 
+def test_a_word_set_by_hand_holds_wherever_its_key_stands(run: Commands) -> None:
+    run("set", "pref.editor", "Kate", "--scope", "main")
+    run("set", "pref.editor", "Vim", "--scope", "work")
+    assert run("set", "Pref.Editor", "Helix").out == "pref.editor is set (main)\npref.editor is set (work)\n"
+    run("set", "user.boat", "Sira")
+    assert run("set", "user.boat", "Ada").out == "user.boat is set\n"
+    assert run("set", "user.boat", "Runa", "--scope", "main").code == 0
+    with Memory.open() as memory:
+        assert [(fact.key, fact.scope, fact.value) for fact in memory.facts()] == [
+            ("pref.editor", "main", "Helix"),
+            ("pref.editor", "work", "Helix"),
+            ("user.boat", "main", "Runa"),
+            ("user.boat", "shared", "Ada"),
+        ]
+
+
+def test_a_fact_that_is_shown_again_is_no_more_to_be_erased(run: Commands) -> None:
+    run("set", "user.city", "Lund")
+    with Memory.open() as memory:
+        memory.hide("user.city")
+    proposed("user.city", "Lund", kind="forget", origin="agent", reason="unasked")
+    assert run("unhide", "user.city").code == 0
+    with Memory.open() as memory:
+        assert memory.proposals() == [] and facts() == {"user.city": "Lund"}
+
+
 def test_setting_by_hand_names_what_stands_beside_it_and_how_to_end_that(run: Commands) -> None:
     assert run("set", "pref.editor", "Kate", "--scope", "main").code == 0
     result = run("set", "user.editor", "Helix")

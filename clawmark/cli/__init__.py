@@ -154,20 +154,29 @@ def block(
 @click.argument("key")
 @click.argument("value")
 @click.option(
-    "--scope", default="shared", metavar="NAME", help="Whose memory; shared = every agent's.", show_default=True
+    "--scope",
+    metavar="NAME",
+    help="Whose memory; shared = every agent's.  [default: wherever KEY stands, else shared]",
 )
 @JSON
-def set_(key: str, value: str, scope: str, as_json: bool) -> None:
+def set_(key: str, value: str, scope: str | None, as_json: bool) -> None:
     """Remember VALUE under KEY, for example: clawmark set pref.editor Helix."""
+    from clawmark.keys import spelled
+    from clawmark.model import SHARED
+
     with opened() as memory:
-        unknown = [] if scope == "shared" else unknown_scope(memory, scope)
-        fact = memory.set(key, value, scope=scope)
-        beside = _beside(memory, fact)
+        names = memory.scopes()
+        unknown = [] if scope == SHARED else unknown_scope(memory, scope)
+        # Where no scope is named the new word holds everywhere: in a scope of its own the old one would go on being shown.
+        held = [fact.scope for fact in memory.facts() if fact.key == spelled(key)]
+        stored = [memory.set(key, value, one) for one in ([scope] if scope is not None else held or [SHARED])]
+        beside = [line for fact in stored for line in _beside(memory, fact)]
     if as_json:
-        print_json(fact.as_json())
+        print_json(stored[0].as_json())
     else:
-        click.echo(f"{fact.key} is set")
-    for line in (*unknown, *beside):
+        for fact in stored:
+            click.echo(f"{fact.key} is set" + ("" if fact.scope == SHARED else f" ({called(fact.scope, names)})"))
+    for line in (*unknown, *dict.fromkeys(beside)):
         complain(line)
 
 
