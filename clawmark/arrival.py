@@ -21,6 +21,7 @@ from clawmark import erase, keys
 from clawmark.belief import REJECTED_FOR
 from clawmark.errors import DatabaseError, Refused
 from clawmark.facts import ladder, statement
+from clawmark.facts.subject import names_of
 from clawmark.guard import secrets
 from clawmark.model import SHARED, Fact
 from clawmark.store import (
@@ -250,9 +251,9 @@ class _Arrival:
         here, at = proposals.get(self._connection, number), datetime.fromisoformat(row["updated_at"])
         until = min(at, self._as_of) + REJECTED_FOR
         if row["state"] == "rejected" and here is not None and self._secret is not None:
-            is_owners = here.origin == "owner"
+            is_owners, names = here.origin == "owner", names_of(here.key)
             tombstones.bury_rejected(
-                self._connection, self._secret, here.scope, here.key, here.value, at, until, is_owners=is_owners
+                self._connection, self._secret, here.scope, names, here.value, at, until, is_owners=is_owners
             )
         proposals.decide(self._connection, number, row["state"], at)
         return Outcome("replaced")
@@ -426,7 +427,8 @@ class _Forgotten:
         return any(value is not None and self.covers_value(scope, key, value) for value in values)
 
     def is_rejected(self, scope: str, key: str, value: str, said_at: datetime | None) -> bool:
-        return any(known.is_rejected(scope, key, value, self._as_of, said_at=said_at) for known in self._known)
+        names = names_of(key)
+        return any(known.is_rejected(scope, names, value, self._as_of, said_at=said_at) for known in self._known)
 
 
 def _owner_said_at(row: Row) -> datetime | None:

@@ -20,7 +20,7 @@ import apsw
 from clawmark import erase
 from clawmark.errors import Refused, UsageError
 from clawmark.facts import ladder, statement
-from clawmark.facts.subject import same_subject
+from clawmark.facts.subject import names_of, same_subject
 from clawmark.guard import injection, secrets
 from clawmark.model import CONFIDENCE, SHARED, Draft, Evidence, Fact, Proposal, Ruling, Said, Utterance, Writer, Yes
 from clawmark.store import events, evidence, facts, passages, proposals, tombstones
@@ -87,7 +87,7 @@ class Belief:
         facts.put(connection, fact)
         if writer == "user":
             for where in self._seen_from(scope):
-                tombstones.lift(connection, self._secret, where, key, value)
+                tombstones.lift(connection, self._secret, where, key, value, names_of(key))
             self._answered(scope, key, fact.value)
             flagged = injection.score(value)
             if flagged:
@@ -179,7 +179,7 @@ class Belief:
         if not all(passages.with_content(self._connection, [one]) for one in content_keys):
             return self._refused(ruling, "erased", scope)  # since it was read
         said_at = ruling.observed_at if _origin(ruling) == "owner" else None
-        if known.is_rejected(scope, ruling.key, ruling.value, self.as_of, said_at=said_at):
+        if known.is_rejected(scope, names_of(ruling.key), ruling.value, self.as_of, said_at=said_at):
             return self._refused(ruling, "rejected", scope)
         ruling = self._placed_now(ruling, scope)
         if ruling.outcome == "store":
@@ -274,7 +274,8 @@ class Belief:
         if draft.kind == "set" and known.covers([draft.scope, SHARED], draft.key, draft.value):
             raise Refused("FORGOTTEN", "the person had it forgotten; only what they say since then brings it back")
         said_at = draft.observed_at or self._now if draft.origin == "owner" else None
-        if draft.kind == "set" and known.is_rejected(draft.scope, draft.key, draft.value, self.as_of, said_at=said_at):
+        names = names_of(draft.key)
+        if draft.kind == "set" and known.is_rejected(draft.scope, names, draft.value, self.as_of, said_at=said_at):
             raise Refused("REVIEW", "the person rejected it not long ago")
         made, _ = self._propose(draft)
         if made is None:
@@ -354,7 +355,7 @@ class Belief:
         fact = Fact(under, said, CONFIDENCE["user"], "user", self._now, scope, begun, one.observed_at, last)
         facts.put(self._connection, fact)
         for where in self._seen_from(scope):
-            tombstones.lift(self._connection, self._secret, where, under, said)
+            tombstones.lift(self._connection, self._secret, where, under, said, names_of(under))
         if yes.value is None or likeness(said) == likeness(one.value):  # else nobody said what the person typed
             evidence.share(self._connection, (one.scope, one.key, one.value), (scope, under, said))
         erase.drop_evidence(self._connection, one.scope, one.key, one.value)
@@ -378,6 +379,7 @@ class Belief:
         """What these facts say was true until `by` was said; it stays in the trail, with its dates."""
         for one in ended:
             facts.remove(self._connection, one.key, one.scope)
+            self._need_no_forgetting(one.key, one.scope)
             until = said_at if one.observed_at <= said_at <= self._now else self._now
             span = {"by": by.key, "from": _date(one.observed_at), "until": _date(until)}
             self._event("supersede", "user", one.scope, one.key, span, old=one.value)
@@ -438,7 +440,7 @@ class Belief:
 
     def reject(self, name: str, reason: str) -> Proposal:
         """The person does not want it: its words are not proposed again for 180 days; where others than the person said
-        them, under this key, and not what the person says afterwards. What was hidden is shown again."""
+        them, of this subject, and not what the person says afterwards. What was hidden is shown again."""
         one = proposals.named(self._connection, name)
         proposals.decide(self._connection, one.id, "rejected", self._now)
         said: dict[str, Any] = {"proposal": one.id, "rule": one.reason}
@@ -451,7 +453,7 @@ class Belief:
                 self._connection,
                 self._secret,
                 one.scope,
-                one.key,
+                names_of(one.key),
                 one.value,
                 self._now,
                 self.as_of + REJECTED_FOR,
@@ -467,10 +469,14 @@ class Belief:
         shown = facts.hide(self._connection, key, scope, is_hidden=False, now=self._now)
         for where in shown:
             self._event("unhide", "user", where, key)
-            for one in proposals.pending(self._connection, [where], key=key):
-                if one.kind == "forget":
-                    self._supersede(one)
+            self._need_no_forgetting(key, where)
         return shown
+
+    def _need_no_forgetting(self, key: str, scope: str) -> None:
+        """Whoever wanted the fact forgotten is answered: it stays, or stands no longer."""
+        for one in proposals.pending(self._connection, [scope], key=key):
+            if one.kind == "forget":
+                self._supersede(one)
 
     def defer(self, name: str, days: int) -> Proposal:
         """The person wants to decide later."""

@@ -31,7 +31,7 @@ from clawmark.store import (
     vectors,
 )
 from clawmark.store.tombstones import Tombstones
-from clawmark.text import stems
+from clawmark.text import likeness, stems
 
 UNFINISHED = "erase:unfinished"
 """The cursor that stands while erased words may still be in the lexicon's segments, free pages or the log."""
@@ -231,11 +231,12 @@ def enforce(connection: apsw.Connection, secret: bytes, now: datetime) -> int:
         rests_on = [said.content_key for said in evidence.of(connection, one.scope, one.key, one.value)]
         if known.covers([one.scope, SHARED], one.key, one.value, rests_on):
             erase_proposal(connection, one, secret, now)
-    live = {(fact.scope, evidence.value_hash(fact.value)) for fact in facts.stored_in(connection)}
+    live = {(fact.scope, fact.key, likeness(fact.value)) for fact in facts.stored_in(connection)}
     for scope, key, value in events.stated(connection):
-        forgotten_at = known.value_at(scope, value)
-        if forgotten_at is not None and (scope, evidence.value_hash(value)) not in live:
-            erase_value(connection, scope, key, value, secret, forgotten_at)
+        is_forgotten = known.is_forgotten_statement(scope, key, value)
+        if is_forgotten and (scope, key, likeness(value)) not in live:  # messages have tombstones of their own
+            events.blank_value(connection, key, scope, value)
+            evidence.remove(connection, scope, key, value)
     over = [said for said, at in evidence.utterances(connection) if _is_over(known, said, at)]
     evidence.forget(connection, over)
     events.blank_evidence(connection, over)

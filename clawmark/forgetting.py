@@ -315,7 +315,7 @@ def _with_messages(connection: apsw.Connection, content_keys: Collection[bytes],
     """With messages goes what rests on them and on nothing else: facts, what facts once said, and whatever waits. What the
     person set by hand, or anybody stated without a message since the date that is named, does not rest on them alone. Facts
     that were stated in them as well are counted among those that stay."""
-    stays = _since(connection, plan.before) if plan.before is not None else events.set_by_hand(connection)
+    stays = _since(connection, plan.before) if plan.before is not None else _by_hand(connection)
     for where, key, hashed, values in _resting_on(connection, content_keys):
         stated = {(where, key, value) for value in values}
         if stays.isdisjoint(stated):
@@ -323,6 +323,12 @@ def _with_messages(connection: apsw.Connection, content_keys: Collection[bytes],
         plan.proposals |= {one.id for one in proposals.saying(connection, where, key, hashed)}
     held = {(one.scope, one.key, evidence.value_hash(one.value)) for one in facts.stored_in(connection)}
     plan.staying |= {(where, key) for where, key, _ in held & evidence.touching(connection, content_keys)}
+
+
+def _by_hand(connection: apsw.Connection) -> set[tuple[str, str, str]]:
+    """What the person set themselves. Where the trail is lost, or older than its marks, nobody knows; then it is not taken."""
+    theirs = {(one.scope, one.key, one.value) for one in facts.stored_in(connection) if one.source == "user"}
+    return events.set_by_hand(connection) | (theirs - set(events.stated(connection)))
 
 
 def _before(connection: apsw.Connection, at: datetime, scope: str | None, plan: Plan) -> None:

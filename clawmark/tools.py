@@ -17,7 +17,7 @@ from clawmark import keys
 from clawmark.errors import Refused, UsageError
 from clawmark.facts import shape, statement
 from clawmark.facts.fitting import bears
-from clawmark.facts.subject import may_be_same_subject
+from clawmark.facts.subject import may_be_same_subject, same_subject
 from clawmark.facts.support import asks_to_forget, supporting
 from clawmark.guard import injection, markers
 from clawmark.keys import VALUE_LENGTH
@@ -259,12 +259,14 @@ def forget(memory: Memory, caller: Caller, key: str, now: datetime) -> Answer:
     spelled = statement.named(key)
     live = _live(memory, spelled, scopes)
     held = [*live, *_live(memory, spelled, scopes, hidden=True)]
-    if not held:
-        return Answer(f"Nothing is stored under {spelled}.", "none")
     typed = caller.typed or ()
     if all(asks_to_forget(spelled, fact.value, typed, now) is not None for fact in held):
-        for fact in held:
-            memory.forget(spelled, fact.scope)
+        # What was set under this key may stand under the one by which its subject was known.
+        gone = held or _asked_for(memory, spelled, scopes, typed, now)
+        if not gone:
+            return Answer(f"Nothing is stored under {spelled}.", "none")
+        for fact in gone:
+            memory.forget(fact.key, fact.scope)
         return Answer(f"Forgotten for good: {spelled}.", "erased", {"key": spelled})
     _only_the_owner(memory, caller)
     for fact in held:
@@ -278,6 +280,18 @@ def forget(memory: Memory, caller: Caller, key: str, now: datetime) -> Answer:
         f"`clawmark review`, `clawmark forget {spelled}` or `clawmark unhide {spelled}`."
     )
     return Answer(text, "hidden", {"key": spelled})
+
+
+def _asked_for(memory: Memory, key: str, scopes: Sequence[str], typed: Sequence[Said], now: datetime) -> list[Fact]:
+    """The facts of the key's subject that the owner just asked to forget, by this key's words or by those of their own."""
+    stored = [fact for hidden in (False, True) for fact in memory.facts(hidden=hidden)]
+    return [
+        fact
+        for fact in stored
+        if fact.scope in scopes
+        and same_subject(fact.key, key)
+        and any(asks_to_forget(name, fact.value, typed, now) is not None for name in (key, fact.key))
+    ]
 
 
 def review(

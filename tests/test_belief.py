@@ -16,7 +16,7 @@ from test_extract import Model, with_model
 from clawmark.errors import Refused, UsageError
 from clawmark.facts import standing
 from clawmark.memory import Memory
-from clawmark.model import SHARED, Proposal, Writer
+from clawmark.model import SHARED, Proposal, Said, Writer
 from clawmark.testing import ListSource
 
 
@@ -206,11 +206,28 @@ def test_one_short_value_is_one_statement_only_about_one_thing(
     assert proposed(memory, "lesson.kitchen", "Green tea from a big blue pot").id == sentence.id
 
 
-def test_a_rejection_of_a_short_value_is_of_its_key(memory: Memory) -> None:
-    memory.reject(proposed(memory, "user.employer", "Firefox").name)
-    assert proposed(memory, "pref.browser", "Firefox").state == "pending"
-    with pytest.raises(Refused):
-        proposed(memory, "user.employer", "firefox")
+@pytest.mark.parametrize("origin", ["owner", "agent"])
+@pytest.mark.parametrize("again", ["user.employer", "pref.employer", "user.current_employer"])
+def test_a_rejection_of_a_short_value_is_of_its_subject(memory: Memory, origin: str, again: str) -> None:
+    def propose(key: str, value: str) -> Proposal:
+        return memory.propose("set", key, value, "main", origin=origin, reason="unsupported", observed_at=START)
+
+    memory.reject(propose("user.employer", "Firefox").name)
+    assert propose("pref.browser", "Firefox").state == "pending"
+    with pytest.raises(Refused, match="REVIEW"):
+        propose(again, "firefox")
+    memory.set(again, "Firefox", "main")
+    assert propose("user.employer", "firefox").state == "pending", "the person said it since"
+
+
+@pytest.mark.parametrize("said", ["My shell is fish.", "My shell is zsh."])
+def test_whoever_wanted_an_ended_fact_forgotten_is_answered(memory: Memory, said: str) -> None:
+    memory.set("pref.default_shell", "fish", "main", writer="agent")
+    memory.hide("pref.default_shell", "main")
+    memory.propose("forget", "pref.default_shell", "fish", "main", origin="agent", reason="unasked")
+    memory.set("pref.shell", said.split()[-1].strip("."), "main", typed=Said(said, START))
+    assert memory.proposals() == [] and list(live(memory)) == ["pref.shell"]
+    assert memory.events()[1].event_type == "answer"
 
 
 GARDEN = "Anna Berger looks after the garden and pond"

@@ -12,6 +12,7 @@ from helpers import LATER, START, Clock, Log, open_memory, query, recalled, resi
 from test_erase import harness
 from test_extract import Model, with_model
 
+from clawmark import transfer
 from clawmark.errors import Refused, UsageError
 from clawmark.memory import Memory
 from clawmark.model import Forgetting, Said
@@ -842,3 +843,41 @@ def test_what_is_answered_by_the_same_in_other_words_takes_its_messages_along(me
     memory.set(one.key, one.value.upper(), "main", typed=Said("x", LATER), session="s2")
     assert memory.proposals() == []
     assert len(memory.why(one.key)[0].evidence) == 1
+
+
+def typed(memory: Memory, log: Log, clock: Clock, text: str, key: str, value: str) -> None:
+    said = log.say(text, at=clock.now)
+    memory.sync()
+    memory.set(key, value, "main", typed=Said(said.text, said.at), session=said.session)
+    clock.advance(days=1)
+
+
+def test_a_restore_takes_nothing_that_another_key_said_in_the_same_words(
+    memory: Memory, log: Log, clock: Clock, db_path: Path
+) -> None:
+    typed(memory, log, clock, "My dog is Alder.", "user.dog", "Alder")
+    typed(memory, log, clock, "My dog is Birch.", "user.dog", "Birch")
+    memory.set("project.room", "Alder", "main")
+    backup = transfer.backup(db_path, db_path.with_name("b.db"), clock)
+    clock.advance(days=1)
+    memory.forget("project.room")
+    before = [(one.old_value, one.new_value) for one in memory.why("user.dog")[0].history]
+    assert ("Alder", "Birch") in before
+    memory.close()
+    transfer.restore(db_path, backup, clock, 1)
+    with open_memory(db_path, log, clock=clock) as restored:
+        restored.sync()
+        assert [(one.old_value, one.new_value) for one in restored.why("user.dog")[0].history] == before
+        assert "My dog is Alder." in [one.excerpt for one in recalled(restored, "dog alder")]
+        assert [fact.key for fact in restored.facts()] == ["user.dog"]
+
+
+def test_where_the_trail_is_lost_a_fact_of_the_persons_counts_as_set_by_hand(
+    memory: Memory, log: Log, db_path: Path
+) -> None:
+    memory.set("pref.editor", "Helix", "main")
+    log.say("My editor is Helix.", "s1")
+    memory.sync()
+    query(db_path, "DELETE FROM memory_events")
+    memory.erase(Forgetting(conversation="s1"))
+    assert [fact.value for fact in memory.facts()] == ["Helix"]

@@ -150,7 +150,7 @@ def test_what_a_committed_erasure_took_is_not_in_it(connection: apsw.Connection,
     sidecar.write(connection, db_path, LATER)
     forget(connection, db_path, "pref.editor")
     assert keys(db_path) == ["user.city"]
-    assert len(read(db_path).tombstones) == 3, "key, value and its one stem"
+    assert len(read(db_path).tombstones) == 4, "key, value, both together, and its one stem"
     assert "memory.db.facts" not in residue(db_path.parent, "zqmarzipan")
 
 

@@ -51,9 +51,9 @@ def test_the_very_key_is_taken_before_one_that_says_the_same_and_that_before_any
 def test_what_others_state_of_the_subject_gives_way_to_the_persons_word(
     source: str, key: str, is_one: bool, scope: str
 ) -> None:
-    """Wherever, whatever and whenever they state it."""
+    """Whatever and whenever they state it. What they share stands, for no other scope sees the person's word."""
     other = replace(fact(key, "helix", scope, source), reinforced_at=LATER)
-    gives_way = is_one and source != "user"
+    gives_way = is_one and source != "user" and scope == "main"
     assert standing.outweighed(fact("user.editor", "Helix"), [other]) == ([other] if gives_way else [])
 
 

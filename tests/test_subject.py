@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clawmark import keys
-from clawmark.facts.subject import may_be_same_subject, same_subject
+from clawmark.facts.subject import may_be_same_subject, names_of, same_subject
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,17 @@ def test_what_is_surely_one_thing_may_be_and_order_asks_for_no_difference(one: s
     assert same_subject(one, other) is same_subject(other, one)
     assert may_be_same_subject(one, other) is may_be_same_subject(other, one)
     assert may_be_same_subject(one, other) or not same_subject(one, other)
+
+
+@given(KEYS, KEYS)
+def test_keys_of_one_thing_have_a_name_in_common(one: str, other: str) -> None:
+    assert one in names_of(one)
+    assert not same_subject(one, other) or names_of(one) & names_of(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("user.drink", "pref.favourite_drink"), ("user.city", "user.home_city"), ("project.a.port", "project.b.port")],
+)
+def test_keys_of_two_things_have_no_name_in_common(one: str, other: str) -> None:
+    assert not names_of(one) & names_of(other)

@@ -132,13 +132,13 @@ def test_times_of_another_offset_are_compared_as_times(connection: apsw.Connecti
 
 def test_a_rejection_runs_out(connection: apsw.Connection) -> None:
     until = LATER + timedelta(days=180)
-    tombstones.bury_rejected(connection, SECRET, "main", "pref.drink", "drinks tea", LATER, until)
+    tombstones.bury_rejected(connection, SECRET, "main", {"pref.drink"}, "drinks tea", LATER, until)
     known = Tombstones(connection, SECRET)
-    assert known.is_rejected("main", "pref.drink", "Drinks  TEA", until - timedelta(seconds=1))
-    assert not known.is_rejected("main", "pref.drink", "drinks tea", until)
+    assert known.is_rejected("main", {"pref.drink"}, "Drinks  TEA", until - timedelta(seconds=1))
+    assert not known.is_rejected("main", {"pref.drink"}, "drinks tea", until)
     assert not known.covers(["main"], "pref.drink", "drinks tea"), "the person may still have it noted"
     tombstones.drop_expired(connection, until)
-    assert not Tombstones(connection, SECRET).is_rejected("main", "pref.drink", "drinks tea", LATER)
+    assert not Tombstones(connection, SECRET).is_rejected("main", {"pref.drink"}, "drinks tea", LATER)
 
 
 @pytest.mark.parametrize(
@@ -148,12 +148,12 @@ def test_a_rejection_holds_under_every_key_only_for_what_says_what_it_is_about(
     connection: apsw.Connection, value: str, everywhere: bool
 ) -> None:
     until = LATER + timedelta(days=180)
-    tombstones.bury_rejected(connection, SECRET, "main", "user.employer", value, LATER, until)
+    tombstones.bury_rejected(connection, SECRET, "main", {"user.employer"}, value, LATER, until)
     known = Tombstones(connection, SECRET)
-    assert known.is_rejected("main", "user.employer", value, LATER)
-    assert known.is_rejected("main", "pref.browser", value, LATER) is everywhere
-    tombstones.lift(connection, SECRET, "main", "user.employer", value)
-    assert not Tombstones(connection, SECRET).is_rejected("main", "user.employer", value, LATER)
+    assert known.is_rejected("main", {"user.employer"}, value, LATER)
+    assert known.is_rejected("main", {"pref.browser"}, value, LATER) is everywhere
+    tombstones.lift(connection, SECRET, "main", "user.employer", value, {"user.employer"})
+    assert not Tombstones(connection, SECRET).is_rejected("main", {"user.employer"}, value, LATER)
 
 
 @pytest.mark.parametrize("value", ["Firefox", "lives in a blue house in Porto"])
@@ -161,35 +161,53 @@ def test_a_rejection_of_what_others_said_is_of_its_key_and_keeps_out_nothing_tha
     connection: apsw.Connection, value: str
 ) -> None:
     until = LATER + timedelta(days=180)
-    tombstones.bury_rejected(connection, SECRET, "main", "user.home", value, LATER, until, is_owners=False)
+    tombstones.bury_rejected(connection, SECRET, "main", {"user.home"}, value, LATER, until, is_owners=False)
     known = Tombstones(connection, SECRET)
-    assert known.is_rejected("main", "user.home", value, LATER)
-    assert known.is_rejected("main", "user.home", value, LATER, said_at=LATER)
-    assert not known.is_rejected("main", "user.home", value, LATER, said_at=LATER + timedelta(seconds=1))
-    assert not known.is_rejected("main", "ref.home", value, LATER)
-    tombstones.lift(connection, SECRET, "main", "user.home", value)
-    assert not Tombstones(connection, SECRET).is_rejected("main", "user.home", value, LATER)
+    assert known.is_rejected("main", {"user.home"}, value, LATER)
+    assert known.is_rejected("main", {"user.home"}, value, LATER, said_at=LATER)
+    assert not known.is_rejected("main", {"user.home"}, value, LATER, said_at=LATER + timedelta(seconds=1))
+    assert not known.is_rejected("main", {"ref.home"}, value, LATER)
+    tombstones.lift(connection, SECRET, "main", "user.home", value, {"user.home"})
+    assert not Tombstones(connection, SECRET).is_rejected("main", {"user.home"}, value, LATER)
 
 
-def test_a_rejection_of_an_earlier_version_holds_under_every_key(connection: apsw.Connection) -> None:
+@pytest.mark.parametrize("is_owners", [True, False])
+def test_a_rejection_holds_under_each_of_its_names(connection: apsw.Connection, is_owners: bool) -> None:
+    until = LATER + timedelta(days=180)
+    names = {"user.current_city", "user.city"}
+    tombstones.bury_rejected(connection, SECRET, "main", names, "Porto", LATER, until, is_owners=is_owners)
+    known = Tombstones(connection, SECRET)
+    assert known.is_rejected("main", {"pref.city", "user.city"}, "porto", LATER)
+    assert not known.is_rejected("main", {"pref.city", "user.home_city"}, "Porto", LATER)
+    tombstones.lift(connection, SECRET, "main", "pref.city", "Porto", names)
+    assert tombstones.buried(connection) == []
+
+
+def test_a_rejection_of_an_earlier_version_holds_under_its_key(connection: apsw.Connection) -> None:
+    hashed = hmac.digest(SECRET, "\0".join(("rejected", "main", "user.current_city", "porto")).encode(), "sha256")
+    tombstones.bury(connection, tombstones.REJECTED, hashed, LATER, LATER + timedelta(days=180))
+    assert Tombstones(connection, SECRET).is_rejected("main", {"user.city", "user.current_city"}, "Porto", LATER)
+
+
+def test_a_rejection_of_the_first_version_holds_under_every_key(connection: apsw.Connection) -> None:
     until = LATER + timedelta(days=180)
     hashed = hmac.digest(SECRET, "\0".join(("rejected", "main", "firefox")).encode(), "sha256")
     tombstones.bury(connection, tombstones.REJECTED, hashed, LATER, until)
-    assert Tombstones(connection, SECRET).is_rejected("main", "pref.browser", "Firefox", LATER)
-    tombstones.lift(connection, SECRET, "main", "pref.browser", "Firefox")
-    assert not Tombstones(connection, SECRET).is_rejected("main", "pref.browser", "Firefox", LATER)
+    assert Tombstones(connection, SECRET).is_rejected("main", {"pref.browser"}, "Firefox", LATER)
+    tombstones.lift(connection, SECRET, "main", "pref.browser", "Firefox", {"pref.browser"})
+    assert not Tombstones(connection, SECRET).is_rejected("main", {"pref.browser"}, "Firefox", LATER)
 
 
 def test_setting_it_anew_lifts_whatever_stood_against_it(connection: apsw.Connection) -> None:
     buried(connection)
-    tombstones.lift(connection, SECRET, "main", "user.home", "I live at Rua das Flores 12 in Porto")
+    tombstones.lift(connection, SECRET, "main", "user.home", "I live at Rua das Flores 12 in Porto", {"user.home"})
     assert not Tombstones(connection, SECRET).covers(["main"], "user.home", "I live at Rua das Flores 12 in Porto")
 
 
 def test_setting_it_anew_lifts_nothing_of_others(connection: apsw.Connection) -> None:
     buried(connection, "pref.drink", "green tea without sugar")
     buried(connection)
-    tombstones.lift(connection, SECRET, "main", "user.address", ADDRESS)
+    tombstones.lift(connection, SECRET, "main", "user.address", ADDRESS, {"user.address"})
     assert Tombstones(connection, SECRET).covers(["main"], "pref.tea", "green tea, no sugar")
     assert not Tombstones(connection, SECRET).covers(["main"], "user.address", ADDRESS)
 
@@ -203,7 +221,7 @@ def test_what_is_said_anew_lifts_all_that_it_says_again_and_nothing_else(said: l
         tombstones.bury_statement(connection, SECRET, "main", f"pref.t{number}", " ".join(forgotten), LATER)
     kinds = {kind for _, kind, *_ in tombstones.buried(connection) if kind.startswith(tombstones.STEM)}
     said_again = set(Tombstones(connection, SECRET).said_again("main", " ".join(said)))
-    tombstones.lift(connection, SECRET, "main", "pref.other", " ".join(said))
+    tombstones.lift(connection, SECRET, "main", "pref.other", " ".join(said), {"pref.other"})
     left = {kind for _, kind, *_ in tombstones.buried(connection) if kind.startswith(tombstones.STEM)}
     assert left == kinds - said_again
 

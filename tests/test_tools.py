@@ -674,7 +674,8 @@ def test_no_agents_note_chooses_the_key_of_what_the_owner_typed(memory: Memory, 
     clock.advance(minutes=1)
     memory.set("pref.code_editor", "Emacs", scope, writer="agent")
     tools.set_fact(memory, caller("My editor is Helix.", at=typed_at), "pref.editor", "Helix")
-    assert live(memory) == {"pref.editor": ("Helix", "user")}
+    everybodys = {} if scope == "main" else {"pref.code_editor": ("Emacs", "agent")}
+    assert live(memory) == {"pref.editor": ("Helix", "user")} | everybodys, "other scopes see what is shared alone"
 
 
 @pytest.mark.parametrize(
@@ -733,6 +734,23 @@ def test_a_group_is_told_the_key_that_it_named(memory: Memory, clock: Clock) -> 
     answer = tools.set_fact(memory, caller("My editor is Helix.", at=clock.now, kind="group"), "user.editor", "Helix")
     assert answer.data == {"key": "user.editor"} and "pref" not in answer.text
     assert live(memory) == {"pref.editor": ("Helix", "user")}
+
+
+@pytest.mark.parametrize("kind", ["group", "direct"])
+@pytest.mark.parametrize("scope", ["main", SHARED])
+def test_what_is_known_under_another_key_is_forgotten_by_the_key_that_set_it(
+    memory: Memory, clock: Clock, kind: str, scope: str
+) -> None:
+    for key, value in (("user.editor", "Helix"), ("user.work_editor", "Emacs"), ("user.city", "Porto")):
+        memory.set(key, value, scope)
+    memory.hide("user.editor")
+    clock.advance(minutes=1)
+    unasked = caller("My editor is Helix.", at=clock.now, kind=kind)
+    assert tools.forget(memory, unasked, "pref.editor", clock.now).outcome == "none"
+    asked = caller("Forget my editor, please.", at=clock.now, kind=kind)
+    answer = tools.forget(memory, asked, "pref.editor", clock.now)
+    assert (answer.outcome, answer.data) == ("erased", {"key": "pref.editor"}) and "user" not in answer.text
+    assert list(live(memory)) == ["user.city", "user.work_editor"] and memory.facts(hidden=True) == []
 
 
 def test_what_the_owner_typed_ends_all_that_was_said_of_the_same_thing_before(memory: Memory, clock: Clock) -> None:

@@ -46,9 +46,9 @@ def outdated(fact: Fact, known: Sequence[Fact], said_at: datetime) -> list[Fact]
 
 
 def outweighed(fact: Fact, known: Sequence[Fact]) -> list[Fact]:
-    """What others than the person state about the subject of their own word under other keys: it gives way as it does
-    under the same key, whatever it says and however late."""
-    return [one for one in _twins(fact, known) if one.source != "user"]
+    """What others than the person state in its scope about the subject of their own word under other keys: it gives way
+    as it does under the same key, whatever it says and however late. What is shared is seen by other scopes too."""
+    return [one for one in _twins(fact, known) if one.scope == fact.scope and one.source != "user"]
 
 
 def _twins(fact: Fact, known: Sequence[Fact]) -> list[Fact]:

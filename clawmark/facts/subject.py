@@ -39,6 +39,22 @@ def same_subject(key: str, other: str) -> bool:
     return _telling(key, _SAYING_NOTHING | of_taste) == _telling(other, _SAYING_NOTHING | of_taste)
 
 
+def names_of(key: str) -> frozenset[str]:
+    """The key, and keys that its subject goes by: two keys of one subject have a name in common. One name is not enough:
+    `pref.drink` is about the same as `user.drink`, and as `pref.favourite_drink`, but these two are two things."""
+    prefix = keys.prefix(key)
+    if prefix not in _OF_THE_PERSON:
+        return frozenset((key, _name(prefix, key, _SAYING_NOTHING)))
+    names = {key, _name("user", key, _SAYING_NOTHING)}
+    if prefix == "pref":
+        names.add(_name("pref", key, _SAYING_NOTHING | _OF_TASTE))
+    return frozenset(names)
+
+
+def _name(prefix: str, key: str, dropped: frozenset[str]) -> str:
+    return ".".join(filter(None, (prefix, _middle(key), "_".join(_telling(key, dropped)))))
+
+
 def may_be_same_subject(key: str, other: str) -> bool:
     """Whether two keys are, or may be, about one thing: `user.home_address` and `user.address`, `user.allergies` and
     `user.allergy`."""

@@ -17,7 +17,7 @@ from clawmark import clean
 from clawmark.belief import Belief
 from clawmark.embed import Embedder
 from clawmark.erase import finish, forget_in_sidecar, settle
-from clawmark.errors import DatabaseForeign, DatabaseUnwritable, SourceAbsent, SourceBusy
+from clawmark.errors import DatabaseBusy, DatabaseForeign, DatabaseUnwritable, SourceAbsent, SourceBusy
 from clawmark.jobs.asking import How
 from clawmark.jobs.extract import extract
 from clawmark.jobs.index import Tally, index, note_failure
@@ -142,7 +142,7 @@ def extracted(
     hurry: bool = True,
 ) -> SyncReport:
     """`report` with what extraction did behind that pass; most_batches, hurry: how much of what waits (`extract.extract`).
-    What the pass did stands, so a file that nothing can be written to now is a line of its failures."""
+    What the pass did stands, so a file that nothing can be written to now, or was replaced, is a line of its failures."""
     try:
         done = extract(
             connection,
@@ -155,7 +155,7 @@ def extracted(
             most_batches=most_batches,
             hurry=hurry,
         )
-    except (DatabaseForeign, DatabaseUnwritable) as failed:
+    except (DatabaseBusy, DatabaseForeign, DatabaseUnwritable) as failed:
         return replace(report, failures=(*report.failures, str(failed)))
     sidecar.save(connection, path, clock())
     checkpoint(connection)

@@ -29,7 +29,7 @@ from clawmark.errors import DatabaseBusy, DatabaseDamaged, DatabaseError, Databa
 from clawmark.store import carry, check, cursors, db, events, files, keyfile, migrations, sidecar, vectors
 from clawmark.store.copy import PART, RESTORING, finish_key_change
 from clawmark.store.sidecar import Row
-from clawmark.store.tombstones import STEM, hashes, latest
+from clawmark.store.tombstones import hashes, is_part, latest
 
 MARKS = (
     ".damaged-", ".rebuilt-", ".orphan-", ".facts-", ".backup-", ".replaced-", ".schema-1-", RESTORING, PART,
@@ -645,5 +645,5 @@ def _usable(kept: sidecar.Sidecar, table: str) -> list[Row]:
 
 def _counted(tables: dict[str, list[Row]]) -> str:
     live = sum(not row.get("is_deleted") for row in tables.get("facts", []))
-    buried = sum(not row["kind"].startswith(STEM) for row in tables.get("tombstones", []))
+    buried = sum(not is_part(row["kind"]) for row in tables.get("tombstones", []))
     return f"{live} fact{'' if live == 1 else 's'} and {buried} tombstones"

@@ -2,7 +2,7 @@
 
 Of a forgotten statement its key, its value, each content stem of the value and the utterances it rested on are kept; of
 forgotten messages their content key; of a forgotten session its name; of a rejected proposal its value, a short one with
-its key, for a time. What was said before a forgetting stays away however often its log is read; what the owner says
+its key and subject, for a time. What was said before a forgetting stays away however often its log is read; what the owner says
 afterwards counts again.
 """
 
@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -23,7 +23,7 @@ from clawmark.model import SHARED
 from clawmark.store.db import rows, time_of
 from clawmark.text import STATEMENT_STEMS, is_number, likeness, stem, stems, words
 
-MESSAGE, SESSION, REJECTED, STEM = "message", "session", "rejected", "stem:"
+MESSAGE, SESSION, REJECTED, STATEMENT, STEM = "message", "session", "rejected", "statement", "stem:"
 """Kinds beside `key` and `value`. That of a stem ends in 16 digits that all stems of one statement share."""
 
 COVERED: Final = 0.6
@@ -70,6 +70,15 @@ def key_hash(secret: bytes, scope: str, key: str) -> bytes:
 
 def _value_hash(secret: bytes, scope: str, value: str) -> bytes:
     return _keyed(secret, "value", scope, likeness(value))
+
+
+def _statement_hash(secret: bytes, scope: str, key: str, value: str) -> bytes:
+    return _keyed(secret, STATEMENT, scope, f"{key}\0{likeness(value)}")
+
+
+def is_part(kind: str) -> bool:
+    """Whether a tombstone stands beside those of a key and a value and is counted with them."""
+    return kind == STATEMENT or kind.startswith(STEM)
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -151,9 +160,10 @@ def drop_expired(connection: apsw.Connection, now: datetime) -> None:
 
 
 def bury_statement(connection: apsw.Connection, secret: bytes, scope: str, key: str, value: str, now: datetime) -> None:
-    """The key, the value, and each content stem of it. Belongs inside the transaction that erases it."""
+    """The key, the value, both together, and each content stem. Belongs inside the transaction that erases it."""
     for kind, hashed in hashes(secret, scope, key, value):
         bury(connection, kind, hashed, now)
+    bury(connection, STATEMENT, _statement_hash(secret, scope, key, value), now)
     bury_stems(connection, secret, scope, value, now)
 
 
@@ -178,27 +188,31 @@ def bury_rejected(
     connection: apsw.Connection,
     secret: bytes,
     scope: str,
-    key: str,
+    names: Collection[str],
     value: str,
     now: datetime,
     until: datetime,
     *,
     is_owners: bool = True,
 ) -> None:
-    """The same words are not proposed again until then: under whatever key, or few of them under this one. Those of
-    others than the owner are not under this key, and keep nothing out that the owner says afterwards."""
-    of_key, of_itself, of_others = _rejections(secret, scope, key, value)
-    said = of_itself if len(stems(value)) >= STATEMENT_STEMS else of_key
-    bury(connection, REJECTED, said if is_owners else of_others, now, until)
+    """The same words are not proposed again until then: under whatever key, or few of them under these names, the key and
+    what its subject is called. Those of others than the owner are not under these, and keep nothing out that the owner
+    says afterwards."""
+    of_names, of_itself, of_others = _rejections(secret, scope, names, value)
+    said = [of_itself] if len(stems(value)) >= STATEMENT_STEMS else of_names
+    for hashed in said if is_owners else of_others:
+        bury(connection, REJECTED, hashed, now, until)
 
 
-def _rejections(secret: bytes, scope: str, key: str, value: str) -> tuple[bytes, bytes, bytes]:
-    """Of a value under its key, of the value alone, and of what others said under the key; in files of earlier versions
-    the second stands for all."""
+def _rejections(
+    secret: bytes, scope: str, names: Collection[str], value: str
+) -> tuple[list[bytes], bytes, list[bytes]]:
+    """Of a value under each name, of the value alone, and of what others said under each; in files of earlier versions
+    the key is the only name, and in the first of them the second stands for all."""
     said = likeness(value)
-    kinds = (key, said), (said,), (key, said, "others")
-    of_key, of_itself, of_others = (_keyed(secret, REJECTED, scope, *parts) for parts in kinds)
-    return of_key, of_itself, of_others
+    of_names = [_keyed(secret, REJECTED, scope, name, said) for name in sorted(names)]
+    of_others = [_keyed(secret, REJECTED, scope, name, said, "others") for name in sorted(names)]
+    return of_names, _keyed(secret, REJECTED, scope, said), of_others
 
 
 EVERY_SCOPE: Final = ""
@@ -286,6 +300,10 @@ class Tombstones:
         found = self._times.get(_value_hash(self._secret, scope, value))
         return None if found is None else found[0]
 
+    def is_forgotten_statement(self, scope: str, key: str, value: str) -> bool:
+        """Whether this value was forgotten under this key. What another key says in the same words is none of it."""
+        return _statement_hash(self._secret, scope, key, value) in self._times
+
     def message_at(self, content_key: bytes) -> datetime | None:
         """Until when what was said in these words is forgotten; None = it is not."""
         found = self._times.get(_message(self._secret, content_key))
@@ -342,12 +360,14 @@ class Tombstones:
             for hashed in (_message(self._secret, content_key), _keyed(self._secret, SESSION, scope, session))
         )
 
-    def is_rejected(self, scope: str, key: str, value: str, now: datetime, *, said_at: datetime | None = None) -> bool:
+    def is_rejected(
+        self, scope: str, names: Collection[str], value: str, now: datetime, *, said_at: datetime | None = None
+    ) -> bool:
         """Whether the person rejected these very words not long ago. said_at: when the owner said them; None = others."""
-        of_key, of_itself, of_others = _rejections(self._secret, scope, key, value)
-        known = [self._times[one] for one in (of_key, of_itself) if one in self._times]
-        if of_others in self._times and (said_at is None or said_at <= self._times[of_others][0]):
-            known.append(self._times[of_others])
+        of_names, of_itself, of_others = _rejections(self._secret, scope, names, value)
+        known = [self._times[one] for one in (*of_names, of_itself) if one in self._times]
+        others = [self._times[one] for one in of_others if one in self._times]
+        known += [(at, until) for at, until in others if said_at is None or said_at <= at]
         return any(until is None or until > now for _, until in known)
 
 
@@ -382,10 +402,13 @@ def _are_same(words: int, shared: int, forgotten: int) -> bool:
     return (of_old and (forgotten > 1 or of_new)) or (of_new and words > 1)
 
 
-def lift(connection: apsw.Connection, secret: bytes, scope: str, key: str, value: str) -> None:
-    """The person said it anew: nothing stands against this statement any more. Messages that were forgotten stay so."""
+def lift(connection: apsw.Connection, secret: bytes, scope: str, key: str, value: str, names: Collection[str]) -> None:
+    """The person said it anew: nothing stands against this statement any more. Messages that were forgotten stay so.
+    names: as of `bury_rejected`."""
     remove(connection, [hashed for _, hashed in hashes(secret, scope, key, value)])
-    remove(connection, _rejections(secret, scope, key, value))
+    remove(connection, [_statement_hash(secret, scope, key, value)])
+    of_names, of_itself, of_others = _rejections(secret, scope, names, value)
+    remove(connection, [*of_names, of_itself, *of_others])
     said = stems(value)
     found = rows(
         connection,
