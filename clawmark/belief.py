@@ -447,7 +447,7 @@ class Belief:
         if reason.strip():
             said["reason"] = cut(secrets.mask(" ".join(reason.split())), REASON_LENGTH)
         if one.kind == "forget":
-            self._shown_again(one)
+            self.unhide(one.key, one.scope)
         else:
             tombstones.bury_rejected(
                 self._connection,
@@ -496,7 +496,7 @@ class Belief:
     def _lapse(self, one: Proposal) -> None:
         proposals.decide(self._connection, one.id, "expired", self._now)
         if one.kind == "forget":
-            self._shown_again(one)
+            self.unhide(one.key, one.scope)
         else:
             erase.drop_evidence(self._connection, one.scope, one.key, one.value)
         self._event("lapse", "clawmark", one.scope, said={"proposal": one.id})
@@ -510,9 +510,6 @@ class Belief:
                 self._event("decay", "decay", fact.scope, fact.key)
                 gone += 1
         return gone
-
-    def _shown_again(self, one: Proposal) -> None:
-        self.unhide(one.key, one.scope)
 
     # What is noted
 

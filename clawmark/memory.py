@@ -249,7 +249,7 @@ class Memory:
         if how.who.kind == "off":
             return report
         if not self._extracting.acquire(blocking=False):  # another thread is at it, and that is left to it
-            with self._reading() as connection:
+            with self._access.apart() as connection:
                 return replace(report, unasked=waiting(connection, by_model=how.who.is_model))
         try:
             with self._writing() as connection:
