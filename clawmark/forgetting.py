@@ -325,7 +325,7 @@ def _with_messages(connection: apsw.Connection, content_keys: Collection[bytes],
     plan.staying |= {(where, key) for where, key, _ in held & evidence.touching(connection, content_keys)}
 
 
-def _by_hand(connection: apsw.Connection) -> set[tuple[str, str, str]]:
+def _by_hand(connection: apsw.Connection) -> set[Stated]:
     """What the person set themselves. Where the trail is lost, or older than its marks, nobody knows; then it is not taken."""
     theirs = {(one.scope, one.key, one.value) for one in facts.stored_in(connection) if one.source == "user"}
     return events.set_by_hand(connection) | (theirs - set(events.stated(connection)))
